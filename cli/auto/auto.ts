@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
-import { withFileLock } from '../../workers/project/file-lock.ts';
+import { withFileLock } from '../../store/bytes/file-lock.ts';
 import { CONFIG_FILE, makeProjectFolders } from '../../workers/project/folders.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { loadAgent } from '../planning/load-agent.ts';

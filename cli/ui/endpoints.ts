@@ -30,7 +30,7 @@ export function uiEndpoints({ info, feed, desk, chat, makeLink }: Parts): readon
       method: 'POST',
       path: 'actions',
       isAction: true,
-      answer: async ({ body }) => ({ json: await desk.answer(body) }),
+      answer: async ({ body, signal }) => ({ json: await desk.answer(body, signal) }),
     },
     {
       method: 'POST',

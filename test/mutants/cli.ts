@@ -107,7 +107,10 @@ export const CLI: readonly Mutant[] = [
     ],
   ]),
   ...breaking('cli/ui/actions/answer-action.ts', 'test/cli/ui/actions.test.ts', [
-    ['an action that is sent again is done twice', '    this.#done.set(requestId, { body, result });\n', ''],
+    ['an action that is sent again is done twice', '    this.#done.set(requestId, kept);\n', ''],
+  ]),
+  ...breaking('cli/ui/chat/engines.ts', 'test/cli/ui/engines.test.ts', [
+    ['an engine that answers a chat is closed for another model', 'users === 0', 'users >= 0'],
   ]),
   ...breaking('cli/eval/summarise.ts', 'test/cli/summarise.test.ts', [
     [

@@ -28,10 +28,6 @@ export const VIEWS: readonly Mutant[] = [
     ],
     ['a group keeps the rows that it had before its verdict', '(known.isJudged || !isJudged)', 'known.rows >= 0'],
   ]),
-  ...breaking('views/index/index-lock.ts', 'test/views/index-lock.test.ts', [
-    ['two processes write the index at once', 'if (!(await isStale(file))) return null;', ''],
-    ['a process removes the lock of another', 'if (holder === token) ', 'if (holder !== null) '],
-  ]),
   ...breaking('views/attempts/step.ts', 'test/views/attempts/read.test.ts', [
     [
       'a step before a rollback is looked for on the new branch',

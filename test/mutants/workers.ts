@@ -13,7 +13,7 @@ export const WORKERS: readonly Mutant[] = [
       'setTimeout(() => undefined, stopMs)',
     ],
   ]),
-  ...breaking('workers/project/file-lock.ts', 'test/workers/process/supervisor.test.ts', [
+  ...breaking('store/bytes/file-lock.ts', 'test/workers/process/supervisor.test.ts', [
     ['a lock keeps nobody out', 'if (tryLock(fd)) return', 'if (fd > 0) return'],
   ]),
   ...breaking('workers/process/leashed.ts', 'test/workers/process/supervisor.test.ts', [

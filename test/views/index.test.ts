@@ -1,8 +1,10 @@
 /** The index of attempts: search, what is new, other processes, damaged and deleted files. */
-import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
+import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import * as layout from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
@@ -76,6 +78,22 @@ test('search finds every attempt of training and evaluation, the newest first', 
   expect(index.progress('demo')).toEqual({ indexed: 15, known: 15, isComplete: true });
   expect(await indexed(index, { sort: 'oldest', kind: 'train', limit: 1 })).toEqual(['0.1.0.0']);
   expect(await indexed(index, { kind: 'eval', limit: 1, offset: 1 })).toEqual(['eval.0.6.1']);
+  await index.close();
+});
+
+test('while another process writes the index, however long, nobody else does', async () => {
+  const { store, folder } = await madeStore();
+  await mkdir(join(folder, 'demo'), { recursive: true });
+  const release = tryFileLock(join(folder, 'demo', 'lock'))!;
+  const longAgo = new Date(Date.now() - 3_600_000);
+  await utimes(join(folder, 'demo', 'lock'), longAgo, longAgo);
+  const index = openAttemptIndex(store, folder);
+  const updating = index.update('demo');
+  expect(await Promise.race([updating, setTimeout(300, 'waits')])).toBe('waits');
+  expect(index.progress('demo')).toMatchObject({ indexed: 0, known: 15 });
+  release();
+  await updating;
+  expect(index.progress('demo')).toEqual({ indexed: 15, known: 15, isComplete: true });
   await index.close();
 });
 

@@ -1,7 +1,10 @@
 /** The index of one run: reads what is new of it, and searches what it has. */
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { isUnreadable } from '../../core/later-version.ts';
+import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { runKey } from '../../store/layout.ts';
 import { readAllChanges } from '../../store/records/lineage.ts';
@@ -10,7 +13,6 @@ import type { Store } from '../../store/store.ts';
 import type { AttemptQuery, AttemptsView, IndexProgress } from '../api/attempt-views.ts';
 import { findUnread, type Unread, type UnreadGroup } from './find-groups.ts';
 import { groupKey, IndexFiles, IndexTaken, type IndexWriter } from './index-files.ts';
-import { tryLock } from './index-lock.ts';
 import { readForIndex, type RunSettings } from './read-group.ts';
 import { searchFiles } from './search-files.ts';
 
@@ -85,12 +87,12 @@ export class RunIndex {
       this.#isComplete = true;
       return;
     }
-    const lock = await this.#lock();
-    if (lock === null) return;
+    const release = await this.#lock();
+    if (release === null) return;
     try {
       await this.#read(await this.#find());
     } finally {
-      await lock.release();
+      release();
     }
   }
 
@@ -112,10 +114,12 @@ export class RunIndex {
   }
 
   /** Waits for another process that writes the index, and shows what it has written. Null: closed meanwhile. */
-  async #lock(): Promise<Awaited<ReturnType<typeof tryLock>>> {
+  async #lock(): Promise<(() => void) | null> {
+    const file = this.#files.path('lock');
+    await mkdir(dirname(file), { recursive: true });
     while (!this.#isClosed) {
-      const lock = await tryLock(this.#files.path('lock'));
-      if (lock !== null) return lock;
+      const release = tryFileLock(file);
+      if (release !== null) return release;
       await setTimeout(LOCK_POLL_MS);
       await this.#files.refresh();
     }

@@ -20,9 +20,9 @@ const READ_AT_ONCE = 32;
 /** Curves that have to be read first take longer with hundreds of runs: the rows come without them, and are complete later. */
 const DIGESTS_WITHIN_MS = 300;
 
-/** Runs with files that cannot be read are left out: they must not hide the others. */
-export async function listRunRows(context: ViewContext): Promise<RunRow[]> {
-  const heads = await readHeads(context);
+/** Runs with files that cannot be read are left out: they must not hide the others. `changed`: the others are as they were. */
+export async function listRunRows(context: ViewContext, changed?: ReadonlySet<string>): Promise<RunRow[]> {
+  const heads = await readHeads(context, changed);
   const digests = await digestsWithin(context, heads, DIGESTS_WITHIN_MS);
   const limit = pLimit(READ_AT_ONCE);
   const rows = await Promise.all(heads.map((head) => limit(() => rowOf(context, head, digests.get(head.run) ?? null))));
@@ -30,9 +30,9 @@ export async function listRunRows(context: ViewContext): Promise<RunRow[]> {
 }
 
 /** Heads of all runs that can be read. */
-function readHeads({ store }: ViewContext): Promise<RunHead[]> {
+function readHeads({ store }: ViewContext, changed?: ReadonlySet<string>): Promise<RunHead[]> {
   const cache = runCacheOf(store);
-  return ofAllRuns(store, (name) => cache.readHead(name));
+  return ofAllRuns(store, (name) => (changed?.has(name) === false ? cache.knownHead(name) : cache.readHead(name)));
 }
 
 /** Runs that continue a checkpoint of `run`. Each view of a run asks, so that the other runs' files are read once. */

@@ -129,7 +129,7 @@ export function isPassing(error: unknown): boolean {
   return call !== null && PASSING_CODES.includes(call.code);
 }
 
-/** Describes a call that the server did not answer or refused; null forevery other error. */
+/** Describes a call that the server did not answer or refused; null for every other error. */
 export function describeServerFailure(error: unknown): string | null {
   const call = failedCall(error);
   if (call === null) return null;

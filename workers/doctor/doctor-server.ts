@@ -55,7 +55,7 @@ async function checkQueues(
 ): Promise<DoctorCheck[]> {
   const opened = openStore(storeUri(config.store, folders));
   // The check of the store says why.
-  const storeId = await opened.then((store) => store.id()).catch(() => null);
+  const storeId = await opened.then((store) => store.id().finally(() => store.close())).catch(() => null);
   if (storeId === null) {
     const detail = 'their names contain the id of the store, which cannot be read';
     return [unknown('queues', detail, 'make the store available')];

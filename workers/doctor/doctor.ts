@@ -87,8 +87,12 @@ function checkTemporalCli({ env, folders }: Patient): Promise<DoctorCheck> {
 function checkStore({ config, folders }: Patient): Promise<DoctorCheck> {
   return attempt('store', async () => {
     const store = await openStore(storeUri(config.store, folders));
-    await store.checkWritable();
-    return store.uri;
+    try {
+      await store.checkWritable();
+      return store.uri;
+    } finally {
+      await store.close();
+    }
   });
 }
 

@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import type { CommandResult } from '../process/command.ts';
-import { withFileLock } from '../project/file-lock.ts';
+import { withFileLock } from '../../store/bytes/file-lock.ts';
 import { makeFolder } from '../project/folders.ts';
 import type { StackEvent } from '../events.ts';
 

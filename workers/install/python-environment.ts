@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
-import { withFileLock } from '../project/file-lock.ts';
+import { withFileLock } from '../../store/bytes/file-lock.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import {
   explainFailure,

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../core/failures.ts';
-import { tryFileLock } from '../project/file-lock.ts';
+import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import type { ProjectFolders } from '../project/folders.ts';
 import { modulePath, nodeFlags } from '../process/module-path.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';

@@ -1,6 +1,6 @@
 /** A workflow's doings and messages, in the words of its own code. */
 import type { Client } from '@temporalio/client';
-import { decodeArrayFromPayloads } from '@temporalio/common/lib/internal-non-workflow/index.js';
+import { arrayFromPayloads } from '@temporalio/common';
 import type proto from '@temporalio/proto';
 import type { HistoryEntry } from './options.ts';
 
@@ -80,9 +80,11 @@ class HistoryReader {
     if (place !== undefined) this.entries[place] = { ...(this.entries[place] as Called), ...ending };
   }
 
-  #decode(payloads: Payloads): Promise<unknown[]> {
-    const { loadedDataConverter } = this.#client.options;
-    return decodeArrayFromPayloads(loadedDataConverter, payloads?.payloads ?? []);
+  async #decode(payloads: Payloads): Promise<unknown[]> {
+    const { payloadConverter, payloadCodecs } = this.#client.options.loadedDataConverter;
+    let decoded = payloads?.payloads ?? [];
+    for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
+    return arrayFromPayloads(payloadConverter, decoded);
   }
 }
 

@@ -30,30 +30,37 @@ const ActionSchema = z.strictObject({
 
 export class ActionDesk {
   readonly #readTable: () => Promise<ActionTable>;
-  readonly #place: ActionPlace;
+  readonly #place: Omit<ActionPlace, 'gone'>;
   readonly #onDone: (run: string) => void;
-  readonly #done = new Map<string, { readonly body: string; readonly result: Promise<ActionResult> }>();
+  readonly #done = new Map<string, Kept>();
 
   /** `onDone` is told the run that was acted on. */
-  constructor(readTable: () => Promise<ActionTable>, place: ActionPlace, onDone: (run: string) => void) {
+  constructor(readTable: () => Promise<ActionTable>, place: Omit<ActionPlace, 'gone'>, onDone: (run: string) => void) {
     this.#readTable = readTable;
     this.#place = place;
     this.#onDone = onDone;
   }
 
-  answer(body: string): Promise<ActionResult> {
+  /** `gone`: whoever asks does not wait any more. */
+  answer(body: string, gone: AbortSignal): Promise<ActionResult> {
     const request = parseAction(body);
     const { requestId } = request;
-    if (!request.isConfirmed || requestId === undefined) return this.#act(request);
+    if (!request.isConfirmed || requestId === undefined) return this.#act(request, gone);
     const before = this.#done.get(requestId);
-    if (before === undefined) return this.#keep(requestId, body, this.#act(request));
-    if (before.body === body) return before.result;
+    if (before === undefined) {
+      const askers = new Askers(gone);
+      return this.#keep(requestId, { body, askers, result: this.#act(request, askers.gone) });
+    }
+    if (before.body === body) {
+      before.askers.add(gone);
+      return before.result;
+    }
     throw new HttpRefusal(409, 'requestId was used for another action; send a new one', 'request_reused');
   }
 
-  async #act(request: ActionRequest): Promise<ActionResult> {
+  async #act(request: ActionRequest, gone: AbortSignal): Promise<ActionResult> {
     const table = await this.#readTable();
-    const planned = await table[request.action](request, this.#place);
+    const planned = await table[request.action](request, { ...this.#place, gone });
     const { command } = planned;
     if (!request.isConfirmed) return { says: planned.says, isDone: false, command, made: null };
     try {
@@ -65,14 +72,44 @@ export class ActionDesk {
   }
 
   /** A request that failed may be sent again. */
-  #keep(requestId: string, body: string, result: Promise<ActionResult>): Promise<ActionResult> {
+  #keep(requestId: string, kept: Kept): Promise<ActionResult> {
     for (const oldest of this.#done.keys()) {
       if (this.#done.size < MOST_KEPT) break;
       this.#done.delete(oldest);
     }
-    this.#done.set(requestId, { body, result });
-    result.catch(() => this.#done.delete(requestId));
-    return result;
+    this.#done.set(requestId, kept);
+    kept.result.catch(() => this.#done.delete(requestId));
+    return kept.result;
+  }
+}
+
+interface Kept {
+  readonly body: string;
+  readonly askers: Askers;
+  readonly result: Promise<ActionResult>;
+}
+
+/** Those who wait for one action, which may be sent again. */
+class Askers {
+  readonly #gone = new AbortController();
+  #count = 0;
+
+  constructor(first: AbortSignal) {
+    this.add(first);
+  }
+
+  /** Aborted once all are gone. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  add(gone: AbortSignal): void {
+    this.#count += 1;
+    const leave = (): void => {
+      this.#count -= 1;
+      if (this.#count === 0) this.#gone.abort();
+    };
+    gone.addEventListener('abort', leave, { once: true });
   }
 }
 

@@ -6,6 +6,8 @@ import type { Store } from '../../../store/store.ts';
 export interface ActionPlace extends Pick<CommandEnvironment, 'project' | 'env' | 'cwd' | 'signal'> {
   /** That of the UI, which may be another than the project's. */
   readonly store: Store;
+  /** Aborted once nobody waits for the action's answer. */
+  readonly gone: AbortSignal;
 }
 
 interface PlannedAction {

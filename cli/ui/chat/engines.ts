@@ -1,4 +1,5 @@
 /** Engines that answer chats and replays: the project's running one, else its own, started on first use. */
+import { EventEmitter, once } from 'node:events';
 import { TemperError } from '../../../core/failures.ts';
 import type { EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { isUnderWay, listRuns } from '../../../store/records/run-reader.ts';
@@ -26,6 +27,8 @@ interface Started {
   /** Those who wait for it. */
   readonly listeners: Set<Tell>;
   isReady: boolean;
+  /** Chats and replays that ask it; their engine is not closed. */
+  users: number;
 }
 
 /** Base models differ: one engine of ours serves one way of loading one of them. */
@@ -33,19 +36,25 @@ const OWN_ENGINES = 2;
 
 export class Engines {
   readonly #options: EnginesOptions;
+  readonly #startEngine: typeof startPolicyEngine;
   readonly #own = new Map<string, Started>();
   readonly #over = new AbortController();
+  readonly #closing = new Set<Promise<void>>();
+  /** Emits `free` when an engine loses its last user, or ends. */
+  readonly #places = new EventEmitter().setMaxListeners(0);
   /** Policies that were asked, and where the store shows them. */
   readonly #served = new Set<string>();
   readonly #shown: ServerRecord;
 
-  constructor(options: EnginesOptions) {
+  /** `start`: how an engine is started. */
+  constructor(options: EnginesOptions, start = startPolicyEngine) {
     this.#options = options;
+    this.#startEngine = start;
     const warn = (line: string): void => console.error(line);
     this.#shown = new ServerRecord({ store: options.store, command: 'temper ui', records: null, warn });
   }
 
-  /** Resolves once the engine can be asked for the model; `tell` says what is waited for. */
+  /** Resolves once the engine can be asked for the model, until `signal` ends; `tell` says what is waited for. */
   async open(model: EngineModel, tell: Tell, signal: AbortSignal): Promise<EngineAddress> {
     const config = await this.#config();
     const running = this.#options.storeUri === null ? runningEngine(this.#options.project, config) : null;
@@ -53,7 +62,7 @@ export class Engines {
       tell(await this.#describeShared());
       return running;
     }
-    const started = this.#start(model, config, tell);
+    const started = await this.#start(model, config, tell, signal);
     if (!this.#served.has(model.model)) await this.#shown.show([...this.#served.add(model.model)]);
     try {
       const engine = await unlessAborted(started.engine, signal);
@@ -67,9 +76,8 @@ export class Engines {
 
   async close(): Promise<void> {
     this.#over.abort();
-    const engines = [...this.#own.values()].map(({ engine }) => engine.then((started) => started.close()));
-    this.#own.clear();
-    await Promise.allSettled(engines);
+    for (const name of this.#own.keys()) this.#close(name);
+    await Promise.all(this.#closing);
     await this.#shown.end();
   }
 
@@ -91,10 +99,16 @@ export class Engines {
     return `asking the engine of this project's local stack: ${runs} ${use}, too, and may be slowed down by this chat`;
   }
 
-  #start(model: EngineModel, config: TemperConfig, tell: Tell): Started {
+  async #start(model: EngineModel, config: TemperConfig, tell: Tell, signal: AbortSignal): Promise<Started> {
     const { dtype, loadIn4bit } = trainedBase(model.trained.manifest);
     const { baseModel } = model.trained.manifest;
     const name = JSON.stringify([baseModel, dtype, loadIn4bit]);
+    const over = AbortSignal.any([signal, this.#over.signal]);
+    over.throwIfAborted();
+    while (!this.#makePlace(name)) {
+      tell(`waiting for one of the ${OWN_ENGINES} engines, which all answer other chats or replays`);
+      await once(this.#places, 'free', { signal: over });
+    }
     const known = this.#own.get(name);
     if (known !== undefined) {
       // The one that was used last is the last to go.
@@ -102,13 +116,22 @@ export class Engines {
       this.#own.set(name, known);
       if (!known.isReady) tell(`waiting for the engine for ${baseModel}, which starts`);
       known.listeners.add(tell);
-      return known;
+      return this.#use(known, signal);
     }
     tell(`starting an engine for ${baseModel}; it stays until temper ui ends`);
     const started = this.#startNew(model, config, () => this.#forget(name, started));
     started.listeners.add(tell);
     this.#own.set(name, started);
-    this.#closeOldest();
+    return this.#use(started, signal);
+  }
+
+  #use(started: Started, signal: AbortSignal): Started {
+    started.users += 1;
+    const leave = (): void => {
+      started.users -= 1;
+      this.#places.emit('free');
+    };
+    signal.addEventListener('abort', leave, { once: true });
     return started;
   }
 
@@ -129,25 +152,33 @@ export class Engines {
       tell: tellAll,
       tellChoice: tellAll,
     };
-    const engine = startPolicyEngine(options, trained);
+    const engine = this.#startEngine(options, trained);
     // One that ended is started again by the next request.
     void engine.then(({ ended }) => ended).then(onEnd, onEnd);
-    return { engine, listeners, isReady: false };
+    return { engine, listeners, isReady: false, users: 0 };
   }
 
   #forget(name: string, started: Started): void {
     if (this.#own.get(name) === started) this.#own.delete(name);
+    this.#places.emit('free');
   }
 
-  #closeOldest(): void {
-    while (this.#own.size > OWN_ENGINES) {
-      const [[name, { engine }]] = this.#own as unknown as [[string, Started]];
-      this.#own.delete(name);
-      void engine.then(
-        (started) => started.close(),
-        () => undefined,
-      );
-    }
+  /** Closes the engine that was used longest ago of those that nobody asks; false if all are asked. */
+  #makePlace(name: string): boolean {
+    if (this.#own.has(name) || this.#own.size < OWN_ENGINES) return true;
+    const [idle] = [...this.#own].find(([, { users }]) => users === 0) ?? [];
+    if (idle !== undefined) this.#close(idle);
+    return idle !== undefined;
+  }
+
+  #close(name: string): void {
+    const { engine } = this.#own.get(name)!;
+    this.#own.delete(name);
+    const closing: Promise<void> = engine
+      .then((started) => started.close())
+      .catch(() => undefined)
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
   }
 }
 

@@ -30,6 +30,8 @@ export class LiveFeed {
   /** Runs whose attempts somebody looked at. */
   readonly #wanted = new Set<string>();
   readonly #stale = new Set<string>();
+  /** Runs that have changed since their rows were told. */
+  readonly #changed = new Set<string>();
   #polling: Promise<void> | null = null;
   #indexing: Promise<void> | null = null;
   #ended = new AbortController();
@@ -103,8 +105,11 @@ export class LiveFeed {
   /** The first look after a pause tells the rows alone: clients have just read the rest. */
   async #look(isFirst: boolean): Promise<void> {
     const { changes, isGone } = await this.#watch.look();
-    if (changes.length === 0 && !isGone && !isFirst) return;
-    this.tell({ kind: 'runs', runs: await listRunRows(this.#context) });
+    for (const { run } of changes) this.#changed.add(run);
+    if (this.#changed.size === 0 && !isGone && !isFirst) return;
+    const runs = await listRunRows(this.#context, isFirst ? undefined : this.#changed);
+    this.#changed.clear();
+    this.tell({ kind: 'runs', runs });
     for (const { run, state } of changes) {
       if (this.#wanted.has(run)) this.#index(run);
       if (isFirst || state === null) continue;

@@ -97,9 +97,20 @@ async function replayOnce(plan: ReplayPlan, playing: Playing): Promise<string> {
   return (await publishReplay(store, plan.origin.file.config.run, { ...replay, record }, isRepeatable)).id;
 }
 
-async function playReplay(plan: ReplayPlan, { place, engines }: Playing): Promise<AttemptRecord> {
+/** Nobody reads a replay whose page was closed. */
+async function playReplay(plan: ReplayPlan, playing: Playing): Promise<AttemptRecord> {
+  const ending = new AbortController();
+  const { signal, gone } = playing.place;
+  try {
+    return await playUntil(AbortSignal.any([signal, gone, ending.signal]), plan, playing);
+  } finally {
+    ending.abort();
+  }
+}
+
+async function playUntil(signal: AbortSignal, plan: ReplayPlan, { place, engines }: Playing): Promise<AttemptRecord> {
   const { origin, fromCall, agent, model } = plan;
-  const { store, env, signal } = place;
+  const { store, env } = place;
   const engine = new ReplayEngine(origin.record.calls, fromCall, await openAnswers(plan, engines, signal));
   const hosted = new RecordedHosted(origin.record.hostedCalls ?? []);
   const connect = connectByKeys(env);
@@ -122,6 +133,7 @@ async function playReplay(plan: ReplayPlan, { place, engines }: Playing): Promis
       onRecorder: (recorder) => engine.attach(recorder),
       connectHosted: (named) => hosted.over(named.name, connect(named)),
     });
+    signal.throwIfAborted();
     if (engine.difference !== null) throw differs(plan, engine.difference, played.record);
     return { ...played.record, calls: mixed(played.asked, engine) };
   } finally {

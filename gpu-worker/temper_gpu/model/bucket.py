@@ -27,6 +27,7 @@ from temper_gpu.model.hub import DESCRIPTION, FILES, LEFT_OUT, OnProgress, Snaps
 
 # Allowed file names: none that could lead outside the folder, or is hidden.
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+MD5 = re.compile("[0-9a-f]{32}")
 # The folder's list of files, with hashes once all of them are there.
 CONTENTS = ".temper.json"
 AT_ONCE = 8
@@ -260,9 +261,10 @@ def _fetch_all(fetch: _Fetch, files: list[S3File]) -> None:
 
 def _fetch_file(fetch: _Fetch, file: S3File) -> None:
     target, partial = fetch.folder / file.name, fetch.folder / f"{file.name}.partial"
-    if target.is_file() and target.stat().st_size == file.num_bytes:
+    if target.is_file() and _is_listed(target, file):
         return fetch.counter.add(file.num_bytes)
     partial.touch()
+    is_resumed = partial.stat().st_size > 0
     fetch.counter.add(min(partial.stat().st_size, file.num_bytes))
     tries, at = 0, partial.stat().st_size
     while at < file.num_bytes:
@@ -281,7 +283,21 @@ def _fetch_file(fetch: _Fetch, file: S3File) -> None:
     if at > file.num_bytes:
         partial.unlink()
         raise _refused(fetch.model, f"{file.name} has more bytes than were listed", "download it again")
+    if is_resumed and not _is_listed(partial, file):
+        # What an earlier process left was damaged.
+        partial.unlink()
+        fetch.counter.add(-file.num_bytes)
+        return _fetch_file(fetch, file)
     partial.replace(target)
+
+
+def _is_listed(path: Path, file: S3File) -> bool:
+    """Whether a file that was found here is the listed one. The ETag of an object of one part is its MD5 with most
+    servers; with the others, its bytes are read again."""
+    if path.stat().st_size != file.num_bytes or not MD5.fullmatch(file.etag):
+        return path.stat().st_size == file.num_bytes
+    with path.open("rb") as found:
+        return hashlib.file_digest(found, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() == file.etag
 
 
 def _append(fetch: _Fetch, file: S3File, partial: Path, at: int) -> None:

@@ -122,6 +122,8 @@ class CompletionWriter:
         so_far = self._choices[index]
         for token in tokens:
             so_far.hear(token)
+        if not so_far.is_due():
+            return
         text = safe_text(so_far.text, self._request.sampling)
         if len(text) > so_far.num_told:
             told, so_far.num_told = text[so_far.num_told :], len(text)

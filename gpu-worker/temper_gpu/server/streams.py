@@ -46,6 +46,7 @@ class ChoiceSoFar:
         self.num_taken = 0
         self.num_told = 0
         self.num_thoughts_told = 0
+        self._num_read = 0
         self._untold: list[Sampled] = []
 
     @property
@@ -57,6 +58,14 @@ class ChoiceSoFar:
         self._untold.append(token)
         if token.token_id not in self._sampling.stop_token_ids:
             self._text.add(token.token_id)
+
+    def is_due(self) -> bool:
+        """Whether the text is to be read again. A reading begins at its start, so that a reading for each token would
+        cost the square of its length: a long text waits until a small part of it is new."""
+        is_due = len(self.text) - self._num_read >= len(self.text) >> 8
+        if is_due:
+            self._num_read = len(self.text)
+        return is_due
 
     def take(self) -> list[Sampled]:
         taken, self._untold = self._untold, []
@@ -127,6 +136,8 @@ class ChatWriter:
         so_far = self._choices[index]
         for token in tokens:
             so_far.hear(token)
+        if not so_far.is_due():
+            return
         delta = so_far.new_of(*self._reading.certain(so_far.text))
         if delta:
             yield self._chunk(index, delta, so_far.take())

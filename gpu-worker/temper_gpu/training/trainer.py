@@ -238,7 +238,8 @@ class Trainer:
             league=input.league,
             full_fine_tuning=parent.full_fine_tuning,
         )
-        if input.supervised is None:
+        # Another worker's step of other inputs keeps its tokens.
+        if input.supervised is None and self._find(input.run, input.branch, input.step, input.inputs_sha256) is None:
             key = STORE_KEYS["tokens"].format(run=input.run, branch=input.branch, step=input.step)
             self._store.replace(key, made.trace.file())
         commit, created = publish_commit(self._store, input.run, manifest)

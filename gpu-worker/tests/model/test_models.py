@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from transformers import AutoModelForCausalLM, JetMoeConfig, LlamaConfig
 from temper_gpu.engine.embedded.host import EngineHost
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
-from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
+from temper_gpu.model.models import BUILT_IN, POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
 from temper_gpu.model.outlines import OutlineLibrary, without_numbers
 from temper_gpu.model.stock_models import MAKING
 from temper_gpu.server.answers import http_meaning
@@ -90,6 +91,38 @@ def test_models_are_made_one_at_a_time_and_only_reading_weights_changes_the_defa
     model = base.instantiate("sdpa")
     assert (model.dtype, model.config.dtype) == (torch.bfloat16, torch.bfloat16)
     assert set(seen) == {(torch.float32, True)}
+
+
+@pytest.mark.parametrize("make", ["outline", "load_base"])
+def test_two_models_made_at_once_leave_the_default_type(monkeypatch: pytest.MonkeyPatch, pocket: BaseModel, make: str):
+    """A second thread enters a constructor while the first is in one, and leaves it last, if nothing stops it."""
+    first_inside, second_inside, first_over = (threading.Event() for _ in range(3))
+    true, main = transformers.PreTrainedModel.__init__, threading.current_thread()
+
+    def paused(model: transformers.PreTrainedModel, *given: Any, **options: Any) -> None:
+        if threading.current_thread() is not main:
+            second_inside.set()
+            first_over.wait(60)
+        elif not first_inside.is_set():
+            first_inside.set()
+            second_inside.wait(1)
+        true(model, *given, **options)
+
+    def instantiate_beside() -> None:
+        assert first_inside.wait(60)
+        pocket.instantiate("sdpa")
+
+    monkeypatch.setattr(transformers.PreTrainedModel, "__init__", paused)
+    folder = str(BUILT_IN["pocket-tools"])
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            second = pool.submit(instantiate_beside)
+            outline(folder) if make == "outline" else load_base("pocket-tools", folder, torch.bfloat16, pocket.device)
+            first_over.set()
+            second.result()
+        assert torch.get_default_dtype() == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_a_loaded_model_is_there_while_another_one_is_downloaded(monkeypatch: pytest.MonkeyPatch):

@@ -149,6 +149,24 @@ def test_however_a_completion_is_cut_the_pieces_are_the_answer(text: str, pieces
     assert "".join(event["choices"][0]["text"] for event in events) == "?" + text.partition("STOP")[0]
 
 
+@pytest.mark.parametrize("kind", ["chat", "completion"])
+def test_a_long_text_is_not_read_again_for_each_token(kind: str):
+    text = ("ok. " * 5000)[:20_000]
+    if kind == "chat":
+        body = {"model": "pocket", "messages": ASKED["messages"], "stream": True}
+        writer: Writer = ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id")
+    else:
+        request = parse_completion_request({"model": "pocket", "prompt": "?"}, 8)
+        writer = CompletionWriter(request, [(1,)], POCKET, None, "id")
+    events, _ = stream(writer, text, [1] * len(text))
+    pieces = [
+        event["choices"][0].get("text") or event["choices"][0].get("delta", {}).get("content") for event in events
+    ]
+    assert "".join(piece or "" for piece in pieces) == text
+    assert 1000 < len(events) < 2000
+    assert max(len(piece or "") for piece in pieces) < 100
+
+
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look"}}])
 def test_a_call_that_the_prompt_opened_is_told_at_the_end(choice: Any):
     body = {"model": "pocket", "messages": ASKED["messages"], "tools": [LOOK], "tool_choice": choice, "stream": True}

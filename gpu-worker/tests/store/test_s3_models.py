@@ -129,6 +129,19 @@ def test_a_download_that_was_killed_is_taken_up_where_it_ended(model: S3Model, w
     assert wire.passed["down"] - before < len(whole) / 2
 
 
+def test_what_a_killed_download_left_is_used_only_if_it_is_the_object(model: S3Model):
+    folder = bucket._folder(resolve_revision(model))
+    folder.mkdir(parents=True)
+    files = {name: (POCKET_FOLDER / name).read_bytes() for name in ("model.safetensors", "config.json")}
+    # As a disk may have it after the machine lost power.
+    (folder / "model.safetensors.partial").write_bytes(bytes(1000) + files["model.safetensors"][1000:-1000])
+    (folder / "config.json").write_bytes(bytes(len(files["config.json"])))
+    told: list[tuple[int, int]] = []
+    download_s3(model, lambda done, total: told.append((done, total)))
+    assert {name: (folder / name).read_bytes() for name in files} == files
+    assert told[-1][0] == told[-1][1]
+
+
 @pytest.mark.parametrize("honours_if_match", [True, False])
 def test_an_object_that_changes_while_it_is_downloaded_is_named(model: S3Model, monkeypatch, honours_if_match: bool):
     listed = bucket._list

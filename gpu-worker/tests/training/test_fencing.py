@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from temper_gpu.commits.checkpoints import Commit, manifest_key
-from temper_gpu.contract import Checkpoint, OptimizerConfig
+from temper_gpu.contract import STORE_KEYS, Checkpoint, OptimizerConfig
 from temper_gpu.store import FileStore
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.ranks import StepCancelled
 from temper_gpu.training.trainer import Outcome, Trainer
+from tests.failing import failing
 from tests.training.samples import open_folder, sampled_groups, train_config, train_input
 from tests.training.trainers import begin, never, new_trainer
 
@@ -85,6 +86,26 @@ def test_a_worker_frozen_at_any_micro_batch_boundary_finds_the_others_commit_and
         assert (late.discarded, late.found, late.commit) == (True, True, undisturbed[0])
         assert two_steps(store, frozen, f"after-{boundary}") == undisturbed
         assert train(store, frozen, late.commit.checkpoint(run), seed=1).commit == undisturbed[1]
+
+
+def test_a_worker_that_is_late_with_other_inputs_leaves_the_tokens_of_the_step(tmp_path: Path):
+    store = open_folder(tmp_path)
+    late, other = new_trainer(store), new_trainer(store)
+    parent, written = begin(late, "demo"), []
+    tokens = store.root / STORE_KEYS["tokens"].format(run="demo", branch=0, step=1)
+    config = train_config(max_logprob_mismatch=10.0, micro_batch_tokens=32)
+    work = train_input(store, parent, sampled_groups(parent.adapter_sha256, 0), train=config)
+
+    def the_other_finishes() -> bool:
+        if not written:
+            other.train(work, never)
+            written.append(tokens.stat().st_ino)
+        return False
+
+    with failing("StepConflict", "another run name"):
+        late.train(work.model_copy(update={"inputs_sha256": "f" * 64}), the_other_finishes)
+    # Each writing is a new file.
+    assert [tokens.stat().st_ino] == written
 
 
 def inside_the_optimizer_step(trainer: Trainer, happen: Callable[[], None]) -> None:

@@ -1,4 +1,6 @@
 /** Actions of `temper ui`: what they say before they are done, and that they are done once. */
+import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { ActionDesk } from '../../../cli/ui/actions/answer-action.ts';
 import type { ActionTable, PlanAction } from '../../../cli/ui/actions/planned-action.ts';
@@ -125,6 +127,7 @@ describe('a confirmed request', () => {
       ),
     };
   }
+  const STAYS = new AbortController().signal;
   const body = (more: object) => JSON.stringify({ action: 'stop', run: 'demo', isConfirmed: true, ...more });
 
   test('that is sent again does nothing twice, also while the first is in progress', async () => {
@@ -132,10 +135,22 @@ describe('a confirmed request', () => {
     const { desk: actions, acted } = desk(() =>
       Promise.resolve({ says: '', command: '', perform: () => Promise.resolve({ says: `done ${++done}` }) }),
     );
-    const answers = [actions.answer(body({ requestId: 'a' })), actions.answer(body({ requestId: 'a' }))];
+    const answers = [actions.answer(body({ requestId: 'a' }), STAYS), actions.answer(body({ requestId: 'a' }), STAYS)];
     expect((await Promise.all(answers)).map(({ says }) => says)).toEqual(['done 1', 'done 1']);
-    expect((await actions.answer(body({ requestId: 'b' }))).says).toBe('done 2');
+    expect((await actions.answer(body({ requestId: 'b' }), STAYS)).says).toBe('done 2');
     expect(acted).toEqual(['demo', 'demo']);
+  });
+
+  test('is given up once everybody who sent it is gone', async () => {
+    const { desk: actions } = desk((_, { gone }) =>
+      Promise.resolve({ says: '', command: '', perform: () => once(gone, 'abort').then(() => ({ says: 'given up' })) }),
+    );
+    const pages = [new AbortController(), new AbortController()];
+    const answers = pages.map(({ signal }) => actions.answer(body({ requestId: 'a' }), signal));
+    pages[0]!.abort();
+    const before = await Promise.race([answers[0], setImmediate('goes on')]);
+    pages[1]!.abort();
+    expect([before, (await answers[0]!).says]).toEqual(['goes on', 'given up']);
   });
 
   test('that failed may be sent again', async () => {
@@ -147,8 +162,8 @@ describe('a confirmed request', () => {
         perform: () => (++calls === 1 ? Promise.reject(new Error('away')) : Promise.resolve({ says: 'done' })),
       }),
     );
-    await expect(actions.answer(body({ requestId: 'a' }))).rejects.toThrow('away');
-    expect((await actions.answer(body({ requestId: 'a' }))).says).toBe('done');
+    await expect(actions.answer(body({ requestId: 'a' }), STAYS)).rejects.toThrow('away');
+    expect((await actions.answer(body({ requestId: 'a' }), STAYS)).says).toBe('done');
   });
 });
 

@@ -26,7 +26,8 @@ export default defineAgent({ name: 'toy', scenarios: [{ id: 's0' }], rollout: ()
 });
 
 function plan(request: Partial<ActionRequest>) {
-  const place = { project, env: {}, cwd: project, store, signal: new AbortController().signal };
+  const { signal } = new AbortController();
+  const place = { project, env: {}, cwd: project, store, signal, gone: signal };
   return planEvaluate({ action: 'evaluate', run: 'demo', isConfirmed: false, ...request }, place);
 }
 

@@ -12,35 +12,35 @@ import type { LiveEvent } from '../../../views/api/requests.ts';
 import { fixtureState, temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { serveUi, WITH_KEY } from './served-ui.ts';
 
-/** The store, with a count of what is read of it. */
-function counted(store: Store): { store: Store; reads: () => number } {
-  let reads = 0;
+/** The store, and the keys that are read of it. */
+function counted(store: Store): { store: Store; reads: () => number; keys: string[] } {
+  const keys: string[] = [];
   const read = store.read.bind(store);
   const list = store.list.bind(store);
   const told = Object.assign(Object.create(store) as Store, {
     read: (key: string) => {
-      reads += 1;
+      keys.push(key);
       return read(key);
     },
     list: (prefix: string) => {
-      reads += 1;
+      keys.push(prefix);
       return list(prefix);
     },
   });
-  return { store: told, reads: () => reads };
+  return { store: told, reads: () => keys.length, keys };
 }
 
 async function openFeed(everyMs: number) {
   const project = temporaryProject();
   const made = await writeFixtureRun(project, { steps: 2, state: { state: 'running' } });
-  const { store, reads } = counted(made);
+  const { store, reads, keys } = counted(made);
   const feed = new LiveFeed(await openViewContext(store, { project, env: { TEMPER_CACHE: `${project}/cache` } }), {
     everyMs,
   });
   onTestFinished(() => feed.close());
   const record = (step: number): Promise<void> =>
     made.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 9), state: 'running', step }));
-  return { feed, reads, record };
+  return { project, feed, reads, keys, record };
 }
 
 /** Resolves with the first event of the kind. */
@@ -67,6 +67,24 @@ describe('the feed', () => {
       told,
       { kind: 'runs', runs: [expect.objectContaining({ step: 5 })] },
     ]);
+  });
+
+  test('a change of one run reads no file of the others again', async () => {
+    const { project, feed, keys, record } = await openFeed(10);
+    await writeFixtureRun(project, { run: 'ended', steps: 2 });
+    await writeFixtureRun(project, { run: 'waits', steps: 2, state: { state: 'running' } });
+    await next(feed, 'runs');
+    keys.length = 0;
+    const changed = next(feed, 'runs');
+    await record(5);
+    expect((await changed).runs.map(({ run, step }) => [run, step]).toSorted()).toEqual([
+      ['demo', 5],
+      ['ended', 2],
+      ['waits', 2],
+    ]);
+    expect(keys).toContain('runs/demo/run.json');
+    expect(keys.filter((key) => /^runs\/(ended|waits)\/run\.json$/.test(key))).toEqual([]);
+    expect(keys.filter((key) => key === 'runs/ended/state.json')).toEqual([]);
   });
 
   test('reads nothing while nobody listens, and for ten as much as for one', async () => {

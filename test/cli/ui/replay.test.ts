@@ -102,8 +102,10 @@ async function writeRecord(played: AttemptRecord): Promise<void> {
   await store.publish(rolloutsKey({ run: 'demo', ...place }), await encodeRollouts({ header, attempts: [played] }));
 }
 
-function plan(request: Partial<ActionRequest> = {}, env: NodeJS.ProcessEnv = {}) {
-  const place: ActionPlace = { project, env, cwd: project, store, signal: new AbortController().signal };
+const STAYS = new AbortController().signal;
+
+function plan(request: Partial<ActionRequest> = {}, env: NodeJS.ProcessEnv = {}, gone = STAYS) {
+  const place: ActionPlace = { project, env, cwd: project, store, signal: STAYS, gone };
   const engines = new Engines({ ...place, storeUri: null });
   const asked = {
     action: 'replay',
@@ -172,6 +174,17 @@ test('a replay is read as an attempt, and listed on the one that it was made of'
   expect(view.turns).toHaveLength(3);
   const row = { id: made, fromTurn: 1, model: 'demo@2', reward: 3, failure: null };
   expect((await viewAttemptOf(viewsOf(), 'demo', ORIGIN)).replays).toEqual([row]);
+});
+
+test('a replay ends with the page that wanted it, and nothing of it is stored', async () => {
+  const before = await allKeys();
+  const page = new AbortController();
+  engine.failWhen(() => {
+    page.abort();
+    return { hang: true };
+  });
+  await expect((await plan({}, {}, page.signal)).perform()).rejects.toThrow();
+  expect(await allKeys()).toEqual(before);
 });
 
 test('the same checkpoint is asked once; a hosted model answers anew each time', async () => {

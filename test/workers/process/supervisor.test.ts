@@ -9,7 +9,7 @@ import { openChildLog } from '../../../workers/process/child-log.ts';
 import { leashed } from '../../../workers/process/leashed.ts';
 import { processStartTime } from '../../../workers/process/processes.ts';
 import { supervise } from '../../../workers/process/supervisor.ts';
-import { withFileLock } from '../../../workers/project/file-lock.ts';
+import { withFileLock } from '../../../store/bytes/file-lock.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const folder = temporaryFolder();

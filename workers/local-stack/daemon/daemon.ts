@@ -7,7 +7,7 @@ import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TemperError } from '../../../core/failures.ts';
-import { tryFileLock } from '../../project/file-lock.ts';
+import { tryFileLock } from '../../../store/bytes/file-lock.ts';
 import { projectFolders, type ProjectFolders } from '../../project/folders.ts';
 import { openChildLog, type ChildLog } from '../../process/child-log.ts';
 import type { StackEvent } from '../../events.ts';

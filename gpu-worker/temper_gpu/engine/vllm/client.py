@@ -82,6 +82,14 @@ def connection_to(address: Address, timeout_s: float) -> http.client.HTTPConnect
     return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=connect_s)
 
 
+def left_until(end: float) -> float:
+    """Seconds until a deadline, which has not passed."""
+    left_s = end - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
+
+
 class Client:
     """Used by one thread; `abort` alone may come from others."""
 
@@ -91,11 +99,11 @@ class Client:
         self._is_aborted = False
 
     def get(self, path: str, timeout_s: float) -> Answer:
-        return self._request("GET", path, None, timeout_s)
+        return self._request("GET", path, None, time.monotonic() + timeout_s)
 
     def post(self, path: str, body: Any, timeout_s: float) -> Answer:
         """Raises Unreachable, and TimeoutError; a request that is given up is aborted by vLLM, too."""
-        return self._request("POST", path, orjson.dumps(body), timeout_s)
+        return self._request("POST", path, orjson.dumps(body), time.monotonic() + timeout_s)
 
     def abort(self) -> None:
         """Closes the connection: vLLM drops requests without a reader."""
@@ -110,10 +118,10 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    def _request(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Answer:
+    def _request(self, method: str, path: str, body: bytes | None, end: float) -> Answer:
         kept, self._is_aborted = self._connection is not None, False
         try:
-            return self._ask(method, path, body, timeout_s)
+            return self._ask(method, path, body, end)
         except TimeoutError:
             self.close()
             raise
@@ -124,12 +132,11 @@ class Client:
             # Servers close idle connections; only a new one shows whether the server is reachable.
             if not kept or isinstance(error, http.client.IncompleteRead):
                 raise Unreachable(f"{type(error).__name__}: {error}") from error
-        return self._request(method, path, body, timeout_s)
+        return self._request(method, path, body, end)
 
-    def _ask(self, method: str, path: str, body: bytes | None, timeout_s: float) -> Answer:
-        end = time.monotonic() + timeout_s
-        connection = self._connected(timeout_s)
-        connection.sock.settimeout(timeout_s)
+    def _ask(self, method: str, path: str, body: bytes | None, end: float) -> Answer:
+        connection = self._connected(left_until(end))
+        connection.sock.settimeout(left_until(end))
         headers = {"content-type": "application/json"}
         if self.address.key:
             headers["authorization"] = f"Bearer {self.address.key}"
@@ -158,9 +165,7 @@ class Client:
             data += chunk
             if len(data) > MAX_ANSWER_BYTES:
                 raise http.client.HTTPException(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
-            left_s = end - time.monotonic()
-            if left_s <= 0:
-                raise TimeoutError
+            left_s = left_until(end)
             if connection.sock is not None:
                 connection.sock.settimeout(left_s)
         if response.length:

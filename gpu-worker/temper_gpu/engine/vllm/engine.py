@@ -142,12 +142,14 @@ class VllmEngine:
 
     def resume(self) -> None:
         released, self._released = self._released, "nothing"
-        if released != "nothing":
-            tag = "kv_cache" if released == "cache" else None
-            self._tell(self._supervisor.now, lambda client: server.wake_up(client, SLEEP_S, tag))
-        with self._work:
-            self._supervisor.is_held = False
-            self._work.notify_all()
+        try:
+            if released != "nothing":
+                tag = "kv_cache" if released == "cache" else None
+                self._tell(self._supervisor.now, lambda client: server.wake_up(client, SLEEP_S, tag))
+        finally:
+            with self._work:
+                self._supervisor.is_held = False
+                self._work.notify_all()
 
     def _tell(self, instance: ServerInstance | None, message: Callable[[Client], None]) -> None:
         """Ends a server that does not respond; the supervisor starts another one."""

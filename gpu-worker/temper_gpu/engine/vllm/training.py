@@ -4,6 +4,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Protocol
 
@@ -45,7 +46,9 @@ class Training:
         # Raised by a lack of memory, until the process ends.
         self._least: Release = "nothing"
         self._release: Release = "all"
-        self._paused: list[Shared] = []
+        # Resumes the engines that are paused.
+        self._paused = ExitStack()
+        self._is_shared = False
         self._seconds: dict[str, float] = {}
         self._has_more_room = False
 
@@ -65,29 +68,32 @@ class Training:
 
     def __enter__(self) -> None:
         self._seconds = {}
-        self._paused = list(self._shared().values())
-        for engine in self._paused:
-            engine.pause()
-        started = time.perf_counter()
-        for engine in self._paused:
-            released = engine.release(self._release)
-            if released != self._release:
-                # A server that knows no smaller release will not know it the next time.
-                self._least = released
-        if self._paused and self._release != "nothing":
+        engines = list(self._shared().values())
+        self._is_shared = bool(engines)
+        with ExitStack() as paused:
+            for engine in engines:
+                paused.callback(engine.resume)
+                engine.pause()
+            started = time.perf_counter()
+            for engine in engines:
+                released = engine.release(self._release)
+                if released != self._release:
+                    # A server that knows no smaller release will not know it the next time.
+                    self._least = released
+            self._paused = paused.pop_all()
+        if engines and self._release != "nothing":
             self._seconds["wait"] = time.perf_counter() - started
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._paused and is_out_of_memory(error):
-            # The step's memory would be in the way of vLLM's.
-            traceback.clear_frames(trace)
-            give_back(self._device)
-            self._release_more()
-        started = time.perf_counter()
-        for engine in self._paused:
-            engine.resume()
+        with self._paused:
+            if self._is_shared and is_out_of_memory(error):
+                # The step's memory would be in the way of vLLM's.
+                traceback.clear_frames(trace)
+                give_back(self._device)
+                self._release_more()
+            started = time.perf_counter()
         if self._seconds:
             self._seconds["train"] = time.perf_counter() - started
 

@@ -70,6 +70,18 @@ def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for(answering):
     assert time.monotonic() - started < 30
 
 
+def test_a_retry_on_a_new_connection_has_what_is_left_of_the_time(answering, monkeypatch):
+    url, asked = answering(OK)
+    client, true, given = Client(Address("", url=url)), module.connection_to, []
+    client.get("/", 60)
+    monkeypatch.setattr(
+        module, "connection_to", lambda address, left_s: (given.append(left_s), true(address, left_s))[1]
+    )
+    # The server has closed the connection that the client kept.
+    assert client.get("/", 30).body == {}
+    assert (len(asked), len(given), given[0] < 30) == (2, 1, True)
+
+
 def test_half_an_answer_is_none(answering):
     url, _ = answering(b'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"a":')
     with pytest.raises(Unreachable, match="IncompleteRead"):

@@ -44,14 +44,17 @@ class Engine:
 
     is_live = True
 
-    def __init__(self, told: list[str], keeps_cache: bool = False) -> None:
+    def __init__(self, told: list[str], keeps_cache: bool = False, fails: bool = False) -> None:
         self._told = told
+        self._fails = fails
         self._keeps_cache = keeps_cache
 
     def pause(self) -> None:
         self._told.append("pause")
 
     def release(self, release: Release) -> Release:
+        if self._fails:
+            raise ValueError("an answer without a body")
         done: Release = "all" if release == "cache" and self._keeps_cache else release
         self._told.append(done)
         return done
@@ -103,6 +106,16 @@ def test_after_a_lack_of_memory_vllm_releases_more_for_as_long_as_the_process_li
         assert (lock.take_more_room(), lock.take_more_room()) == (has_more, False)
     train(lock)
     assert [word for word in told if word not in ("pause", "resume")] == ["nothing", "cache", "all", "all"]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_engine_that_fails_leaves_none_paused(free: list[int], failing: int):
+    told: list[str] = []
+    engines = {str(index): Engine(told, fails=index == failing) for index in range(2)}
+    lock = Training(lambda: engines, GPU, None)
+    with pytest.raises(ValueError, match="without a body"), lock:
+        pass
+    assert (told.count("pause"), told[-2:], told.count("resume")) == (2, ["resume"] * 2, 2)
 
 
 def test_another_failure_changes_nothing(free: list[int]):
