@@ -115,7 +115,8 @@ function langfuseEndpoint(settings: Of<'langfuse'>, env: NodeJS.ProcessEnv, call
 }
 
 export function langfuseCaller(authorization: string, calling: Calling): HttpCaller {
-  return callerOf({ system: 'Langfuse', keyVariable: 'LANGFUSE_SECRET_KEY' }, { authorization }, calling);
+  const keyVariable = 'LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY';
+  return callerOf({ system: 'Langfuse', keyVariable }, { authorization }, calling);
 }
 
 function weaveEndpoint(

@@ -71,8 +71,11 @@ async function readTraces(context: TracesContext) {
   const { since, most } = flags;
   if (since !== null && Number.isNaN(Date.parse(since)))
     throw new UsageError(`--since must be a time, got ${since}; pass one such as 2026-11-20 or 2026-11-20T12:00:00Z`);
-  const asked = { since: since === null ? null : new Date(since).toISOString(), most: most ?? MOST, score };
-  const { spans, scores } = await readLangfuse(context, asked);
+  const { spans, scores } = await readLangfuse(context, {
+    since: since === null ? null : new Date(since).toISOString(),
+    most: most ?? MOST,
+    score: flags.top === null ? flags.score : score,
+  });
   return { source: 'Langfuse', found: readTraced(spans, score, scores) };
 }
 

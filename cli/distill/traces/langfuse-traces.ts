@@ -37,10 +37,10 @@ export interface LangfuseTraces {
 
 type Place = Pick<CommandEnvironment, 'env' | 'signal' | 'output'>;
 
-/** The newest calls from a time on, at most `most`, with the scores of this name. */
+/** The newest calls from a time on, at most `most`, with the scores of this name, or none. */
 export async function readLangfuse(
   place: Place,
-  { since, most, score }: { since: string | null; most: number; score: string },
+  { since, most, score }: { since: string | null; most: number; score: string | null },
 ): Promise<LangfuseTraces> {
   const fixed = { type: 'GENERATION', fields: 'core,basic,io', limit: String(OBSERVATIONS_AT_ONCE) };
   const query = { ...fixed, ...(since !== null && { fromStartTime: since }) };
@@ -49,12 +49,19 @@ export async function readLangfuse(
     spans.push(toSpan(observation));
     if (spans.length >= most) break;
   }
-  return { spans, scores: await readScores(place, score) };
+  const hasScores = score !== null && spans.length > 0;
+  return { spans, scores: hasScores ? await readScores(place, score, oldestOf(spans)) : new Map() };
+}
+
+/** Start of the oldest call: no score of these calls was given before it, and a project may have a million others. */
+function oldestOf(spans: readonly ReadSpan[]): string {
+  const first = spans.reduce((start, span) => (span.start < start ? span.start : start), spans[0]!.start);
+  return new Date(Number(first / 1_000_000n)).toISOString();
 }
 
 /** A score is of a trace, of a span or of a session: all of them have ids of their own. */
-async function readScores(place: Place, name: string): Promise<Scores> {
-  const query = { name, fields: 'subject', limit: String(SCORES_AT_ONCE) };
+async function readScores(place: Place, name: string, fromTimestamp: string): Promise<Scores> {
+  const query = { name, fields: 'subject', limit: String(SCORES_AT_ONCE), fromTimestamp };
   const scores = new Map<string, number[]>();
   for await (const { value, subject } of readPages(place, 'v3/scores', query, Score)) {
     const number = typeof value === 'boolean' ? Number(value) : value;
@@ -91,8 +98,7 @@ async function* readPages<Item>(
 async function ask(place: Place, path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
   const { env, signal } = place;
   const { url, authorization } = langfuseAccess(env);
-  const keyVariable = 'LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY';
-  const caller = { ...langfuseCaller(authorization, { fetch, signal }), keyVariable, remedy: REMEDY };
+  const caller = { ...langfuseCaller(authorization, { fetch, signal }), remedy: REMEDY };
   const request = {
     url: `${url}/api/public/${path}?${new URLSearchParams(query).toString()}`,
     headers: { authorization },

@@ -1,4 +1,5 @@
 /** Traces in a file: JSON, JSON by lines or protobuf, as collectors' file exporters and SDKs write them. */
+import { constants } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 
@@ -7,9 +8,10 @@ import { UsageError } from '../../command-line/errors.ts';
 
 const MOST_BYTES = 2 * 1024 ** 3;
 
-export async function readOtlpFile(path: string): Promise<ReadSpan[]> {
+/** A larger file is read by lines; `mostText`: what Node takes as one string. */
+export async function readOtlpFile(path: string, mostText = constants.MAX_STRING_LENGTH): Promise<ReadSpan[]> {
   const bytes = unpacked(await readBytes(path), path);
-  return looksLikeJson(bytes) ? readJson(bytes.toString('utf8'), path) : readProtobuf(bytes, path);
+  return looksLikeJson(bytes) ? readJson(bytes, path, mostText) : readProtobuf(bytes, path);
 }
 
 async function readBytes(path: string): Promise<Buffer> {
@@ -17,7 +19,8 @@ async function readBytes(path: string): Promise<Buffer> {
     return await readFile(path);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new UsageError(`--from-otlp must name a file that can be read, got ${path} (${code}); correct the path`);
+    const remedy = code === 'ERR_FS_FILE_TOO_LARGE' ? 'split it' : 'correct the path';
+    throw new UsageError(`--from-otlp must name a file that can be read, got ${path} (${code}); ${remedy}`);
   }
 }
 
@@ -49,21 +52,30 @@ function isRequest(bytes: Buffer): boolean {
   }
 }
 
-function readJson(text: string, path: string): ReadSpan[] {
-  const whole = text.replace(/^\uFEFF/, '');
+function readJson(bytes: Buffer, path: string, mostText: number): ReadSpan[] {
   try {
-    return readTracesJson(JSON.parse(whole));
+    if (bytes.length <= mostText) return readTracesJson(JSON.parse(textOf(bytes)));
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw notTraces(path, 'as a whole', cause);
   }
-  return whole.split('\n').flatMap((line, index) => {
-    if (line.trim() === '') return [];
+  const spans: ReadSpan[] = [];
+  let number = 0;
+  for (let [at, end] = [0, 0]; at < bytes.length; at = end + 1) {
+    end = bytes.indexOf('\n', at);
+    if (end === -1) end = bytes.length;
+    number++;
     try {
-      return readTracesJson(JSON.parse(line));
+      const line = textOf(bytes.subarray(at, end));
+      if (line.trim() !== '') for (const span of readTracesJson(JSON.parse(line))) spans.push(span);
     } catch (cause) {
-      throw notTraces(path, `in line ${index + 1}`, cause);
+      throw notTraces(path, `in line ${number}`, cause);
     }
-  });
+  }
+  return spans;
+}
+
+function textOf(bytes: Buffer): string {
+  return bytes.toString('utf8').replace(/^\uFEFF/, '');
 }
 
 /** One request, or many with the length of each in four bytes before it, as the collector writes them. */

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 
+import { readOtlpFile } from '../../../cli/distill/traces/read-otlp-file.ts';
 import { encodeTraces } from '../../../outbound/trace/otlp/encode.ts';
 import { SPAN_KIND, type Attributes, type Span } from '../../../outbound/trace/otlp/span.ts';
 import { temporaryProject } from '../fixture-store.ts';
@@ -118,6 +119,15 @@ function listed(attributes: Attributes): object[] {
   }));
 }
 
+test('a file of JSON that is longer than a string can be is read by lines', async () => {
+  const [path, span] = [join(project, 'lines.json'), { traceId: '1'.repeat(32), spanId: '2'.repeat(16) }];
+  const line = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
+  await writeFile(path, `\uFEFF${line}\n\n${line}`);
+  expect(await readOtlpFile(path, 100)).toMatchObject([span, span]);
+  await writeFile(path, `${line}\n${JSON.stringify({ resourceSpans: [] }, null, 1)}`);
+  await expect(readOtlpFile(path, 100)).rejects.toThrow(/lines\.json could not be read in line 2: /);
+});
+
 test.each([
   [['--from-otlp', 'none.json'], /^--from-otlp must name a file that can be read, got .*none\.json \(ENOENT\)/],
   [['--from-otlp', 'bad.json'], /bad\.json could not be read as a whole: it has no resourceSpans/],
@@ -208,11 +218,16 @@ test('Langfuse’s recorded calls are read page by page, with scores of traces, 
     { messages: [ask('Hi'), say('Hello.')], metadata: { conversation: 't-1', reward: 0.5 } },
   ]);
   const { type, fromStartTime } = Object.fromEntries(asked[0]!.searchParams);
-  expect([type, fromStartTime, asked.at(-1)!.searchParams.get('name')]).toEqual([
+  const { name, fromTimestamp } = Object.fromEntries(asked.at(-1)!.searchParams);
+  expect([type, fromStartTime, name, fromTimestamp]).toEqual([
     'GENERATION',
     '2026-11-20T00:00:00.000Z',
     'ok',
+    '2026-11-20T10:00:00.000Z',
   ]);
+  asked.length = 0;
+  await runCli(project, ['distill', '--from-langfuse', '--most', '1', '--out', 'b.jsonl'], { env });
+  expect(asked.map(({ pathname }) => pathname)).toEqual(['/api/public/v2/observations']);
 });
 
 const FIRST_PAGE = '/api/public/v2/observations';
