@@ -3,10 +3,10 @@ import type { HubDataset, Prepared, RunConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
-import { countHeldOut } from '../core/split-held-out.ts';
+import { countHeldOut, drawSample } from '../core/split-held-out.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import type { Agent } from '../play/agent.ts';
-import { openScenarios, UniqueIds, type OpenScenarios } from '../play/scenarios.ts';
+import { openScenarios, SAMPLED_FROM, spreadValue, UniqueIds, type OpenScenarios, type ReadScenario } from '../play/scenarios.ts';
 import type { Patience } from '../play/sources/ask-again.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { readPrepared, readRun, streamStoredScenarios } from '../store/records/run-reader.ts';
@@ -18,7 +18,7 @@ import { LineSpool } from './line-spool.ts';
 export interface ScenarioSplit {
   /** JSON lines, those for training first. */
   lines(): AsyncGenerator<Uint8Array>;
-  counts: Pick<Prepared, 'trainScenarios' | 'evalScenarios'>;
+  counts: Pick<Prepared, 'trainScenarios' | 'evalScenarios' | 'evalScenariosOf'>;
   heldOut: boolean;
   /** Data sets that they were read from. */
   datasets: HubDataset[];
@@ -40,9 +40,12 @@ export async function splitScenarios(
   const spool = new LineSpool(ONE_BLOB_BYTES);
   const unique = new UniqueIds();
   const datasets: HubDataset[] = [];
+  const values: string[] = [];
   const read = async (list: 'scenarios' | 'evalScenarios', source: Agent['scenarios'], limit: number) => {
     const open = openScenarios(source, limit, patience);
-    const ids = await spoolScenarios(spool, unique, list, open);
+    const ids = await spoolScenarios(spool, unique, list, open, ({ scenario }) => {
+      if (list === 'evalScenarios') values.push(spreadValue(scenario, agent.spreadBy));
+    });
     datasets.push(...[open.origin() ?? []].flat());
     return ids;
   };
@@ -51,17 +54,15 @@ export async function splitScenarios(
     if (ids.length === 0) throw tooFew(agent, 'scenarios', 'one', 0);
     if (agent.evalScenarios === undefined) {
       const held = holdOut(agent, ids, config, await readLineage(store, config));
-      return toSplit(spool, (index) => held.has(index), {
-        of: ids.length,
-        evaluation: held.size,
-        heldOut: true,
-        datasets,
-      });
+      const counts = { trainScenarios: ids.length - held.size, evalScenarios: held.size };
+      return toSplit(spool, { isTrained: (index) => !held.has(index), held }, { counts, heldOut: true, datasets });
     }
-    const { length: evaluation } = await read('evalScenarios', agent.evalScenarios, config.evalScenarios);
-    if (evaluation === 0) throw tooFew(agent, 'evalScenarios', 'one', 0);
-    const of = ids.length + evaluation;
-    return toSplit(spool, (index) => index >= ids.length, { of, evaluation, heldOut: false, datasets });
+    const all = await read('evalScenarios', agent.evalScenarios, SAMPLED_FROM);
+    if (all.length === 0) throw tooFew(agent, 'evalScenarios', 'one', 0);
+    const held = new Set(drawSample(all, config.evalScenarios, values).map((index) => ids.length + index));
+    const sampled = held.size < all.length ? { evalScenariosOf: all.length } : {};
+    const counts = { trainScenarios: ids.length, evalScenarios: held.size, ...sampled };
+    return toSplit(spool, { isTrained: (index) => index < ids.length, held }, { counts, heldOut: false, datasets });
   } catch (error) {
     await spool.close();
     throw error;
@@ -74,11 +75,13 @@ async function spoolScenarios(
   unique: UniqueIds,
   list: string,
   open: OpenScenarios,
+  onRead: (read: ReadScenario) => void,
 ): Promise<string[]> {
   const ids: string[] = [];
   unique.begin(list, open);
   for await (const read of open.scenarios) {
     unique.add(read);
+    onRead(read);
     const { scenario } = read;
     ids.push(scenario.id);
     await spool.add(encodeJson({ id: scenario.id, scenario }));
@@ -86,24 +89,18 @@ async function spoolScenarios(
   return ids;
 }
 
-interface Assigned extends Pick<ScenarioSplit, 'heldOut' | 'datasets'> {
-  of: number;
-  evaluation: number;
-}
-
 /** Both parts keep the agent's order. */
 function toSplit(
   spool: LineSpool,
-  isHeld: (index: number) => boolean,
-  { of, evaluation, ...rest }: Assigned,
+  { isTrained, held }: { isTrained: (index: number) => boolean; held: ReadonlySet<number> },
+  split: Pick<ScenarioSplit, 'counts' | 'heldOut' | 'datasets'>,
 ): ScenarioSplit {
   return {
     async *lines() {
-      yield* spool.select((index) => !isHeld(index));
-      yield* spool.select(isHeld);
+      yield* spool.select(isTrained);
+      yield* spool.select((index) => held.has(index));
     },
-    counts: { trainScenarios: of - evaluation, evalScenarios: evaluation },
-    ...rest,
+    ...split,
     close: () => spool.close(),
   };
 }

@@ -2,8 +2,8 @@
  * Answers of a static export: scripts in `data/` put them into a global variable, because a page from a file may fetch
  * nothing. `manifest.js` comes before the page's own script; the others are loaded when they are needed.
  */
-import { parseMetricFilter } from '../core/metric-filter.ts';
-import type { AttemptRow, AttemptsView } from '../views/api/attempt-views.ts';
+import { canMatchGroup, ORDERS, parseAttemptQuery, rowMatcher } from '../views/api/attempt-query.ts';
+import type { AttemptsView } from '../views/api/attempt-views.ts';
 
 interface Exported {
   /** Answers by path, as far as their scripts are loaded. */
@@ -59,49 +59,15 @@ function loadScript(number: number): Promise<void> {
   return loaded;
 }
 
-/** Filters by what a row has. Texts of messages are in no row. */
+/** As a server does. Texts of messages are in no row. */
 function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
   if (query.get('text')) throw new Error('this export has no index of messages; search for text in temper ui');
-  const tests = [...query].flatMap(([name, value]) => {
-    const test = value === '' ? undefined : TESTS[name];
-    return test === undefined ? [] : [(row: AttemptRow) => test(row, value)];
-  });
-  const rows = sortRows(
-    view.rows.filter((row) => tests.every((test) => test(row))),
-    query.get('sort') ?? 'newest',
-  );
-  const offset = Number(query.get('offset') ?? 0);
-  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
+  const asked = parseAttemptQuery(query);
+  const matches = rowMatcher(asked);
+  const { sort = 'newest', offset = 0, limit = DEFAULT_LIMIT } = asked;
+  const rows = view.rows
+    .filter((row) => canMatchGroup(asked, { step: row.step, isEval: row.use === 'eval' }) && matches(row))
+    .toSorted(ORDERS[sort]);
   const leftOut = view.total - view.rows.length;
   return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit), ...(leftOut > 0 && { leftOut }) };
-}
-
-type Test = (row: AttemptRow, value: string) => boolean;
-
-const TESTS: Readonly<Record<string, Test | undefined>> = {
-  tool: ({ tools }, value) => tools.includes(value),
-  failure: ({ failure }, value) => (value === 'any' ? failure !== null : failure === value),
-  truncated: ({ truncated }, value) => truncated === (value === 'true'),
-  minReward: ({ reward }, value) => reward !== null && reward >= Number(value),
-  maxReward: ({ reward }, value) => reward !== null && reward <= Number(value),
-  scenario: ({ scenario }, value) => scenario === value,
-  fromStep: ({ step }, value) => step >= Number(value),
-  toStep: ({ step }, value) => step <= Number(value),
-  kind: ({ use }, value) => (use === 'eval') === (value === 'eval'),
-  metric: ({ metrics }, value) => parseMetricFilter(value)?.(metrics) ?? false,
-};
-
-const VALUES: Readonly<Record<string, (row: AttemptRow) => number>> = {
-  reward: ({ reward }) => reward ?? -Infinity,
-  tokens: ({ sampledTokens }) => sampledTokens,
-  turns: ({ turns }) => turns,
-};
-
-/** The rows are exported newest first. */
-function sortRows(rows: readonly AttemptRow[], sort: string): AttemptRow[] {
-  if (sort === 'oldest') return rows.toReversed();
-  const value = VALUES[sort.replace(/^-/, '')];
-  if (value === undefined) return [...rows];
-  const sign = sort.startsWith('-') ? -1 : 1;
-  return rows.toSorted((a, b) => sign * (value(a) - value(b)));
 }

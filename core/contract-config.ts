@@ -206,7 +206,10 @@ export const RunConfig = z
     minimumGroupSize: ofGroups(z.int().min(2), 'minimum of successful attempts for a group to be trained'),
     replacementRounds: ofGroups(count, 'how often a step replaces groups with identical rewards by new scenarios'),
     maxScenarios: ofGroups(positive, 'maximum number of training scenarios'),
-    evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios'),
+    evalScenarios: ofEvaluation(
+      positive,
+      'maximum number of held-out scenarios; of more, a sample that is the same in every run',
+    ),
     evalEvery: ofEvaluation(count, 'also evaluate every N steps; 0: only before and after training', {
       isSupervised: true,
     }),

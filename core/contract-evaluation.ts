@@ -42,6 +42,8 @@ export const EvalResult = z
     reward: z.number().nullable(),
     metrics: z.record(z.string(), z.number()),
     rolloutsSha256: sha256,
+    /** Largest share of attempts in which the model said the same from beginning to end; absent: it is not remarkable. */
+    sameAnswerShare: z.number().optional(),
   })
   .meta({ id: 'EvalResult' });
 export type EvalResult = z.infer<typeof EvalResult>;

@@ -72,6 +72,8 @@ export const Prepared = z
     scenarios: BlobRef,
     trainScenarios: positive,
     evalScenarios: positive,
+    /** Number of the agent's evaluation scenarios that these are a sample of; absent: they are all. */
+    evalScenariosOf: positive.optional(),
     /** True if the agent named no evaluation scenarios and a seeded tenth was held out. */
     heldOut: z.boolean(),
     agentCodeSha256: sha256,

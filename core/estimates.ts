@@ -1,4 +1,5 @@
 /** Confidence intervals of few samples. */
+import { scaleOf } from './statistics.ts';
 
 export interface Estimate {
   readonly mean: number;
@@ -18,9 +19,10 @@ export function estimateShare(share: number, count: number): Estimate {
 
 /** Mean and normal interval; unbounded for a single value. */
 export function estimateMean(values: readonly number[]): Estimate {
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  if (values.length < 2) return { mean, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
-  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+  const scale = scaleOf(values);
+  const mean = values.reduce((sum, value) => sum + value / scale, 0) / values.length;
+  if (values.length < 2) return { mean: scale * mean, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
+  const variance = values.reduce((sum, value) => sum + (value / scale - mean) ** 2, 0) / (values.length - 1);
   const half = Z * Math.sqrt(variance / values.length);
-  return { mean, low: mean - half, high: mean + half };
+  return { mean: scale * mean, low: scale * (mean - half), high: scale * (mean + half) };
 }

@@ -44,7 +44,7 @@ function rank(name: string): number {
 }
 
 /** Headline number of an evaluation: a success rate if the agent reports one, else the reward. */
-export function headline(evaluation: EvalResult): { label: string; value: number | null } {
+export function headline(evaluation: Pick<EvalResult, 'reward' | 'metrics'>): { label: string; value: number | null } {
   const first = sortMetrics(Object.keys(evaluation.metrics))[0];
   if (first === undefined || !first.endsWith('Rate') || first === 'illegalRate' || !FIRST.includes(first)) {
     return { label: 'reward', value: evaluation.reward };
@@ -57,13 +57,18 @@ export function valueOf({ reward, metrics }: Pick<EvalResult, 'reward' | 'metric
   return name === 'reward' ? reward : (metrics[name] ?? null);
 }
 
-/** `0.925 win` */
+/** ` (at step 10)`, where the run has gone on since. */
+export function olderThan(step: number, evaluation: EvalResult): string {
+  return evaluation.step === step ? '' : ` (at step ${evaluation.step})`;
+}
+
 /** `60 held-out scenarios`, and how many attempts they were where each was played several times. */
 export function describeHeldOut({ attempts, scenarios = attempts }: EvalResult): string {
   const played = scenarios === attempts ? '' : `, ${plural(attempts, 'attempt')}`;
   return plural(scenarios, 'held-out scenario') + played;
 }
 
+/** `0.925 win` */
 export function describeHeadline(evaluation: EvalResult): string {
   const { label, value } = headline(evaluation);
   return `${formatNumber(value)} ${label}`;

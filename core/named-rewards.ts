@@ -2,6 +2,7 @@
  * Rewards by name: an attempt's reward is their sum by the agent's weights. Each value is recorded as the metric
  * `reward/<name>`, so that whatever shows metrics shows it.
  */
+import { isReward, REWARD_RULE } from './given-values.ts';
 import { showValue } from './show-value.ts';
 import type { Metrics } from './statistics.ts';
 
@@ -51,6 +52,6 @@ export function findRewardsProblem(
   if (unknown !== undefined) return `may have the rewards ${names}, got ${showValue(unknown)}, which has no weight`;
   const missing = expected.filter((name) => !Object.hasOwn(given, name));
   if (missing.length > 0) return `must have the rewards ${expected.join(', ')}, got none for ${missing.join(', ')}`;
-  const wrong = Object.entries(given).find(([, value]) => typeof value !== 'number' || !Number.isFinite(value));
-  return wrong === undefined ? null : `must have finite numbers as rewards, got ${wrong[0]}: ${showValue(wrong[1])}`;
+  const wrong = Object.entries(given).find(([, value]) => !isReward(value));
+  return wrong === undefined ? null : `must have as a reward ${REWARD_RULE}, got ${wrong[0]}: ${showValue(wrong[1])}`;
 }

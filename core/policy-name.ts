@@ -1,5 +1,6 @@
 /** Names of checkpoints, as engines serve them and as users may write them in every command. */
 import { fillTemplate } from './fill-template.ts';
+import { branchOfStep } from './lineage.ts';
 import {
   BRANCH_POLICY_NAME,
   MAIN_POLICY,
@@ -9,7 +10,7 @@ import {
   POLICY_SUFFIX,
   ROLE_NAME_PATTERN,
 } from './wire-constants.ts';
-import type { Checkpoint } from './contract.ts';
+import type { Branch, Checkpoint } from './contract.ts';
 
 export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'> & {
   /** Which one of the checkpoint's; absent: `main`. */
@@ -19,7 +20,7 @@ export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'> & {
 /** A checkpoint as a person names it: `RUN[~BRANCH][@STEP]`. */
 export interface CheckpointName {
   readonly run: string;
-  /** Branch in the name; null if absent: branch 0 for a number, else the branches of the run's lineage. */
+  /** Branch in the name; null if absent: the branches of the run's lineage. */
   readonly branch: number | null;
   readonly step: number | 'latest' | 'best' | 'production';
 }
@@ -43,6 +44,13 @@ const isWord = (step: string): step is 'latest' | 'best' | 'production' => !/^\d
 export function policyName({ run, branch, step, policy = MAIN_POLICY }: Policy): string {
   const name = fillTemplate(branch === 0 ? POLICY_NAME : BRANCH_POLICY_NAME, { run, branch, step });
   return policy === MAIN_POLICY ? name : name + fillTemplate(POLICY_SUFFIX, { policy });
+}
+
+/** As a person names it: without a branch it means the line that the run follows, so a branch that was left is written, 0 too. */
+export function checkpointName(place: Policy, lineage: readonly Branch[]): string {
+  const { run, branch, step } = place;
+  if (branch === branchOfStep(lineage, step)) return policyName(place);
+  return fillTemplate(BRANCH_POLICY_NAME, { run, branch, step });
 }
 
 /** Null if the name is not a policy's: a base model answers to its own name. */

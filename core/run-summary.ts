@@ -4,7 +4,7 @@ import { countUnused } from './learning-signal.ts';
 import { NOT_STEERED } from './lineage.ts';
 import { trainedGroups, type RunPosition } from './plan-step.ts';
 import { hasWindow } from './plan-window.ts';
-import { mean } from './statistics.ts';
+import { mean, scaleOf } from './statistics.ts';
 import { learningRateOf } from './supervised.ts';
 
 /** The newest notes that a run's state keeps; the rest is in the store. */
@@ -97,8 +97,9 @@ function meanMetrics(groups: GroupResult[]): Record<string, number> {
 function weightedMean(groups: GroupResult[], name: string): number {
   const having = groups.filter((group) => Object.hasOwn(group.metrics, name) && group.rewards.length > 0);
   const weight = sum(having.map((group) => group.rewards.length));
-  const total = sum(having.map((group) => (group.metrics[name] ?? 0) * group.rewards.length));
-  return weight > 0 ? total / weight : 0;
+  const scale = scaleOf(having.map((group) => group.metrics[name] ?? 0));
+  const total = sum(having.map((group) => ((group.metrics[name] ?? 0) / scale) * group.rewards.length));
+  return weight > 0 ? scale * (total / weight) : 0;
 }
 
 /** The trainer's own split of its seconds beside the workflow's: `load` becomes `trainer.load`. */

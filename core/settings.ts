@@ -77,8 +77,10 @@ export function configAt(
 }
 
 /** `learningRate 0.00005 → 0.00001 from step 8 on, because: it diverged` */
-export function describeChange({ setting, from, to, step, reason }: SettingChange): string {
-  return `${setting} ${from ?? 'none'} → ${to} from step ${step} on${formatReason(reason)}`;
+/** `current`: the branch that the run is on; another one is named. */
+export function describeChange({ setting, from, to, branch, step, reason }: SettingChange, current = branch): string {
+  const where = branch === current ? '' : ` of branch ${branch}`;
+  return `${setting} ${from ?? 'none'} → ${to} from step ${step}${where} on${formatReason(reason)}`;
 }
 
 export function formatReason(reason: string | null): string {

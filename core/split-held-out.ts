@@ -8,6 +8,25 @@ export function countHeldOut(scenarios: number, most: number): number {
   return Math.min(most, Math.max(1, Math.floor(scenarios * HELD_OUT_SHARE)));
 }
 
+/**
+ * Indexes of a sample in the order of the list: drawn by the ids alone, so that every run and command that plays some of a
+ * list plays the same ones. Values, one for each id, are taken in turn. A smaller sample is part of a larger one.
+ */
+export function drawSample(ids: readonly string[], count: number, values: readonly string[] = []): number[] {
+  const order = ids.map((id, index) => ({ index, rank: deriveSeed(['sample', id]) })).toSorted((a, b) => a.rank - b.rank);
+  const taken = new Map<string | undefined, number>();
+  const turns = order.map(({ index }) => {
+    const turn = taken.get(values[index]) ?? 0;
+    taken.set(values[index], turn + 1);
+    return { index, turn };
+  });
+  return turns
+    .toSorted((a, b) => a.turn - b.turn)
+    .slice(0, count)
+    .map(({ index }) => index)
+    .toSorted((a, b) => a - b);
+}
+
 export interface HeldOutSplit<T> {
   readonly train: T[];
   readonly heldOut: T[];

@@ -2,9 +2,27 @@
 
 export type Metrics = Record<string, number | boolean>;
 
+/** Values are divided by it before they are summed or squared: those of usual size keep their bits, larger ones overflow. */
+export function scaleOf(values: readonly number[]): number {
+  const most = values.reduce((found, value) => Math.max(found, Math.abs(value)), 0);
+  return most > LARGE ? most : 1;
+}
+
+/** Millions of squares of it are a number still. */
+const LARGE = 1e150;
+
 /** Null over nothing: a mean of no attempts is not 0. */
 export function mean(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+  if (values.length === 0) return null;
+  const scale = scaleOf(values);
+  return scale * (values.reduce((sum, value) => sum + value / scale, 0) / values.length);
+}
+
+/** Of the values themselves, not of what they are samples of; null over nothing. */
+export function deviation(values: readonly number[]): number | null {
+  const scale = scaleOf(values);
+  const average = mean(values.map((value) => value / scale));
+  return average === null ? null : scale * Math.sqrt(mean(values.map((value) => (value / scale - average) ** 2))!);
 }
 
 /** `Math.max(...values)` without its limit: a call takes some 100,000 arguments. -Infinity over nothing. */
@@ -19,13 +37,14 @@ export function smallest(values: readonly number[]): number {
 
 /** The mean of each metric over the attempts that report it; a metric that is always boolean becomes `<name>Rate`. */
 export function meanMetrics(attempts: readonly Metrics[]): Record<string, number> {
-  const names = [...new Set(attempts.flatMap((metrics) => Object.keys(metrics)))].toSorted();
-  return Object.fromEntries(names.map((name) => meanMetric(name, attempts)));
+  const names = new Set(attempts.flatMap((metrics) => Object.keys(metrics)));
+  return Object.fromEntries([...names].toSorted().map((name) => meanMetric(name, names, attempts)));
 }
 
-function meanMetric(name: string, attempts: readonly Metrics[]): [string, number] {
+/** A rate keeps its name where the other one is that of another metric. */
+function meanMetric(name: string, names: ReadonlySet<string>, attempts: readonly Metrics[]): [string, number] {
   const values = attempts.filter((metrics) => Object.hasOwn(metrics, name)).map((metrics) => metrics[name]);
-  const isRate = values.every((value) => typeof value === 'boolean');
+  const isRate = values.every((value) => typeof value === 'boolean') && !names.has(`${name}Rate`);
   return [isRate ? `${name}Rate` : name, mean(values.map(Number)) ?? 0];
 }
 

@@ -1,10 +1,20 @@
 /** Warnings about the newest steps, with remedies: the same in `show`, live view, report and Temporal's UI. Pure. */
-import type { StepSummary } from './contract.ts';
+import type { EvalResult, StepSummary } from './contract.ts';
+import { headline } from './format.ts';
+import { LEARNED_RATE, warnOfEvaluations, type EvaluationWarning } from './evaluation-warnings.ts';
 import { countSkipped, isSkipped, warnOfSkips } from './learning-signal.ts';
 import { mean } from './statistics.ts';
 
 export interface TrainingWarning {
-  readonly kind: 'no-variance' | 'entropy' | 'drift' | 'mismatch' | 'truncation' | 'row-by-row' | 'unused-role';
+  readonly kind:
+    | EvaluationWarning['kind']
+    | 'no-variance'
+    | 'entropy'
+    | 'drift'
+    | 'mismatch'
+    | 'truncation'
+    | 'row-by-row'
+    | 'unused-role';
   readonly text: string;
 }
 
@@ -44,28 +54,58 @@ export function entropiesAtStart(steps: readonly Pick<Observed, 'step' | 'train'
   return found;
 }
 
-/** `first`: of the run's first steps, where `steps` are its newest ones alone. */
-export function warnOfTraining(steps: readonly Observed[], first = entropiesAtStart(steps)): TrainingWarning[] {
+/** Held-out results come first. `first`: of the run's first steps, where `steps` are its newest ones alone. */
+export function warnOfTraining(
+  steps: readonly Observed[],
+  evals: readonly EvalResult[] = [],
+  first = entropiesAtStart(steps),
+): TrainingWarning[] {
   const watched = steps.slice(-WATCHED_STEPS);
+  const learned = isLearned(steps, evals);
   const trained = watched.filter((step) => !isSkipped(step) && step.examples === undefined);
   const lasting = (text: (newest: readonly Observed[]) => string | null): string | null =>
     trained.length < WARNED_STEPS ? null : text(trained.slice(-WARNED_STEPS));
   const found: [TrainingWarning['kind'], string | null][] = [
-    ['no-variance', watched.length === 0 ? null : warnOfSkips(countSkipped(steps), watched.at(-1)!)],
-    ['entropy', lasting((newest) => warnOfEntropy(newest, first))],
+    [
+      'no-variance',
+      watched.length === 0 || (learned && isEven(watched.at(-1)!))
+        ? null
+        : warnOfSkips(countSkipped(steps), watched.at(-1)!),
+    ],
+    ['entropy', learned ? null : lasting((newest) => warnOfEntropy(newest, first))],
     ['drift', lasting(warnOfDrift)],
     ['mismatch', lasting(warnOfMismatch)],
     ['truncation', lasting(warnOfTruncation)],
     ['row-by-row', warnOfRows(watched)],
     ['unused-role', lasting(warnOfUnusedRole)],
   ];
-  return found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]));
+  return [...warnOfEvaluations(evals), ...found.flatMap(([kind, text]) => (text === null ? [] : [{ kind, text }]))];
 }
 
+/** Groups of equal rewards and low entropy are where learning ends, and no fault. By the newest evaluation if it belongs to the newest steps, else by what these earn. Only the agent's author knows the best reward, so it takes a success rate. */
+export function isLearned(steps: readonly Observed[], evals: readonly EvalResult[]): boolean {
+  const watched = steps.slice(-WATCHED_STEPS);
+  const after = Math.max(0, (watched[0]?.step ?? 0) - 1);
+  const evaluation = evals.findLast(({ step }) => step > after);
+  const rates = (evaluation === undefined ? watched : [evaluation]).flatMap(({ reward, metrics = {} }) => {
+    const { label, value } = headline({ reward, metrics });
+    return label === 'reward' || value === null ? [] : [value];
+  });
+  return (mean(rates) ?? 0) >= LEARNED_RATE;
+}
+
+const isEven = ({ unused }: Observed): boolean => Object.keys(unused).every((reason) => reason === 'no-variance');
+
 /** Warnings that begin with the last step: none is repeated at each step that it lasts. */
-export function warnOfLastStep(steps: readonly Observed[]): TrainingWarning[] {
-  const known = new Set(warnOfTraining(steps.slice(0, -1)).map(({ kind }) => kind));
-  return warnOfTraining(steps).filter(({ kind }) => !known.has(kind));
+export function warnOfLastStep(steps: readonly Observed[], evals: readonly EvalResult[] = []): TrainingWarning[] {
+  const known = new Set(warnOfTraining(steps.slice(0, -1), evals).map(({ kind }) => kind));
+  return warnOfTraining(steps, evals).filter(({ kind }) => !known.has(kind));
+}
+
+/** Those that begin with the last evaluation. */
+export function warnOfLastEvaluation(evals: readonly EvalResult[]): EvaluationWarning[] {
+  const known = new Set(warnOfEvaluations(evals.slice(0, -1)).map(({ kind }) => kind));
+  return warnOfEvaluations(evals).filter(({ kind }) => !known.has(kind));
 }
 
 function warnOfEntropy(newest: readonly Observed[], first: readonly EntropyOfStep[]): string | null {

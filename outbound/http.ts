@@ -61,6 +61,11 @@ export function requireKey(env: NodeJS.ProcessEnv, variable: string, system: str
 
 /** Answers of 2xx, and those that the request expects. */
 export async function callHttp(caller: HttpCaller, request: HttpRequest): Promise<TargetAnswer> {
+  if (!/^https?:\/\//i.test(request.url) || !URL.canParse(request.url))
+    throw new TemperError(
+      'BadConfig',
+      `the address of ${caller.system} must begin with http:// or https://, got ${JSON.stringify(request.url.slice(0, 40))}; correct it in the target's settings, or in the variable that it is taken from`,
+    );
   const answer = await send(caller, request);
   const isOk = answer.status >= 200 && answer.status < 300;
   if (isOk || request.expected?.includes(answer.status)) return answer;

@@ -124,6 +124,8 @@ export interface AgentParts<S extends Scenario> {
   scenarios: ScenarioSource<S>;
   /** Played before and after training, never trained; without them a tenth of `scenarios` is held out. */
   evalScenarios?: ScenarioSource<S>;
+  /** A field of each scenario, such as its label: where only a sample is played, its values are taken in turn. */
+  spreadBy?: string;
   /**
    * Name of a hosted model that your code asks for with clients of its own. While an attempt is played, the policy
    * answers these calls of the global `fetch`; calls of other models go to the network.

@@ -1,5 +1,6 @@
 /** Results of rollouts, checked: the reward, as a number or by the weights of named rewards, and the metrics. */
 import { TemperError } from '../core/failures.ts';
+import { findMetricNameProblem, isReward, REWARD_RULE } from '../core/given-values.ts';
 import { showValue } from '../core/show-value.ts';
 import {
   findRewardsProblem,
@@ -23,7 +24,6 @@ type Rewarding = Pick<Agent, 'reward' | 'rewards' | 'rewardGroup' | 'roles'>;
 
 /** They are averaged over a step and go through the run's history: a value for each move belongs into the log. */
 const MAX_METRICS = 100;
-const MAX_METRIC_NAME = 100;
 
 /** True if attempts may return no reward of their own: it comes from a judge alone, from `rewardGroup` or from outside. */
 export function mayLackReward({ reward, rewardGroup }: Rewarding): boolean {
@@ -71,7 +71,7 @@ export function readResult(result: unknown, noted: Metrics, agent: Rewarding, pl
   if (reserved !== undefined)
     return { failure: `metrics must not have the names of rewards, got ${reserved}; return it as a reward` };
   const all = { ...own, ...named };
-  const complaint = findMetricsProblem(all);
+  const complaint = findMetricNameProblem(Object.keys(own)) ?? findMetricsProblem(all);
   return complaint === null ? { ...rewards, metrics: all as Metrics } : { failure: complaint };
 }
 
@@ -94,9 +94,9 @@ function readReward({ reward, rewards }: Returned, agent: Rewarding): Rewarded {
   if (rewards !== undefined)
     return { failure: 'rollout returned rewards by name, which have no weights; give the agent rewards: { name: 1 }' };
   if (reward === undefined && mayLackReward(agent)) return { reward: null, named: null };
-  if (typeof reward === 'number' && Number.isFinite(reward)) return { reward, named: null };
+  if (isReward(reward)) return { reward, named: null };
   return {
-    failure: `rollout must return a finite reward, got ${showValue(reward)}; return a number or { reward, metrics }`,
+    failure: `rollout must return a reward, ${REWARD_RULE}, got ${showValue(reward)}; return a number or { reward, metrics }`,
   };
 }
 
@@ -114,21 +114,16 @@ function readNamed({ reward, rewards }: Returned, weights: NamedRewards, agent: 
   if (awaited !== null && Object.hasOwn(given as NamedRewards, awaited))
     return { failure: `rollout must not return the reward ${awaited}, which is given from outside; ${remedy}` };
   const sum = weighRewards(weights, given as NamedRewards);
-  if (!Number.isFinite(sum)) return { failure: `the weighted sum of rewards must be finite, got ${sum}; lower them` };
+  if (!isReward(sum)) return { failure: `the weighted sum of rewards must be ${REWARD_RULE}, got ${sum}; lower them` };
   return { reward: sum, named: toRewardMetrics(given as NamedRewards) };
 }
 
 function findMetricsProblem(all: Readonly<Record<string, unknown>>): string | null {
   const names = Object.keys(all);
-  if (names.length > MAX_METRICS || names.some((name) => name.length > MAX_METRIC_NAME)) return tooManyMetrics(names);
+  if (names.length > MAX_METRICS)
+    return `an attempt may report ${MAX_METRICS} metrics, got ${names.length}; log other values instead`;
   const wrong = Object.entries(all).find(([, value]) => typeof value !== 'boolean' && !Number.isFinite(value));
   return wrong === undefined
     ? null
     : `metrics must be finite numbers or booleans, got ${wrong[0]}: ${showValue(wrong[1])}; remove it`;
-}
-
-function tooManyMetrics(names: readonly string[]): string {
-  const rule = `an attempt may report ${MAX_METRICS} metrics with names of up to ${MAX_METRIC_NAME} characters`;
-  const longest = Math.max(...names.slice(0, 1000).map(({ length }) => length));
-  return `${rule}, got ${names.length}, the longest with ${longest} characters; log other values instead`;
 }

@@ -3,6 +3,7 @@ import type { RolloutConfig } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
 import { showValue } from '../core/show-value.ts';
+import { isReward, REWARD_RULE } from '../core/given-values.ts';
 import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
@@ -41,6 +42,8 @@ export interface AttemptOptions {
   run?: PlayingRun | undefined;
   /** Values of the agent's resources, by name. */
   resources?: Readonly<Record<string, unknown>>;
+  /** Told of the error that ended the agent: a record keeps the message alone, whose bytes are under a hash. */
+  onThrow?: (error: unknown) => void;
   /** Default: with the keys of this process's environment. */
   connectHosted?: ConnectHosted;
 }
@@ -123,7 +126,7 @@ interface Playing {
 }
 
 async function runAgent(options: AttemptOptions, playing: Playing): Promise<PlayedOutcome> {
-  const metrics: Metrics = {};
+  const metrics = Object.create(null) as Metrics;
   const hooks = createHooks(options, playing);
   try {
     const context = {
@@ -136,10 +139,11 @@ async function runAgent(options: AttemptOptions, playing: Playing): Promise<Play
     const outcome = readResult(result, metrics, options.agent, options.players);
     if ('failure' in outcome || outcome.reward === null) return outcome;
     const reward = options.recorder.turns.addTo(outcome.reward);
-    return Number.isFinite(reward)
+    return isReward(reward)
       ? { ...outcome, reward }
-      : { failure: `the turn rewards of an attempt must have a finite sum, got ${reward}` };
+      : { failure: `the sum of an attempt's reward and its turn rewards must be ${REWARD_RULE}, got ${reward}` };
   } catch (error) {
+    options.onThrow?.(error);
     return { failure: describe(error) };
   }
 }

@@ -11,7 +11,8 @@ import { callSeed, deriveSeed } from '../core/seeds.ts';
 import type { JournalSegments } from '../store/store.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Agent, Scenario } from './agent.ts';
-import { playAttempt } from './play-attempt.ts';
+import { placeOfThrow } from './place-of-throw.ts';
+import { playAttempt, type AttemptOptions } from './play-attempt.ts';
 import type { PlayingRun } from './model-activities/workflow-attempt.ts';
 import { agentProgram } from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
@@ -45,7 +46,8 @@ export interface PlannedAttempt {
 export interface AttemptsOptions
   extends
     Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock' | 'acceptsAnyModel'>,
-    Pick<PlaceOptions, 'resources' | 'leasePlace'> {
+    Pick<PlaceOptions, 'resources' | 'leasePlace'>,
+    Pick<AttemptOptions, 'onThrow'> {
   agent: Agent;
   planned: readonly PlannedAttempt[];
   /** At most so many are played at once. */
@@ -78,6 +80,8 @@ export interface AttemptTimes {
   endedAt: number;
   /** Null for an answer that came from the journal: the call was made when the attempt was played before. */
   calls: (CallTime | null)[];
+  /** `agent.ts:12:5`: the line that threw. Absent if none did, or it is not in the agent's folder. */
+  thrownAt?: string;
 }
 
 /** Attempts that wait for an engine, or for what else does not answer, and the newest reason. */
@@ -115,6 +119,7 @@ export class Attempts {
   readonly #over = new AbortController();
   readonly #orders = new Map<number, number[]>();
   readonly #times = new Map<number, AttemptTimes>();
+  readonly #thrownAt = new Map<number, Pick<AttemptTimes, 'thrownAt'>>();
   readonly #turns = new Map<number, PlayedTurns>();
   #done = 0;
   #callsDone = 0;
@@ -238,12 +243,14 @@ export class Attempts {
         ...played,
         resources: values,
         run,
+        onThrow: (error) => this.#noteThrow(attempt, error),
         ...(connectHosted && { connectHosted }),
         ...(players && { players }),
       });
       await resources?.check(isFresh);
       this.#orders.set(attempt, recorder.askedOrder());
-      this.#times.set(attempt, { startedAt, endedAt: this.#now(), calls: recorder.askedTimes() });
+      const times = { startedAt, endedAt: this.#now(), calls: recorder.askedTimes() };
+      this.#times.set(attempt, { ...times, ...this.#thrownAt.get(attempt) });
       const { numbers, rewards, isInTurn } = recorder.turns;
       const isRead = agent.reward !== undefined || agent.rewardGroup !== undefined;
       this.#turns.set(attempt, { numbers, rewards, tellsOrder: isRead && isInTurn });
@@ -252,6 +259,12 @@ export class Attempts {
       this.#playing.delete(recorder);
       this.#callsDone += recorder.callCount;
     }
+  }
+
+  #noteThrow(attempt: number, error: unknown): void {
+    const thrownAt = placeOfThrow(error, this.#options.agent.folder);
+    if (thrownAt !== null) this.#thrownAt.set(attempt, { thrownAt });
+    this.#options.onThrow?.(error);
   }
 
   #now(): number {

@@ -1,5 +1,6 @@
 /** Rewards that an agent's own function gives to a whole group at once. Knows nothing of Temporal or of runs. */
 import { showValue } from '../core/show-value.ts';
+import { isReward, REWARD_RULE } from '../core/given-values.ts';
 import { TemperError } from '../core/failures.ts';
 import { findRewardsProblem, splitMetrics, weighRewards, type NamedRewards } from '../core/named-rewards.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
@@ -61,8 +62,8 @@ function readRewards(agent: Agent, attempts: readonly AttemptRecord[], given: un
 function readReward({ rewards: weights }: Agent, record: AttemptRecord, given: unknown): GroupReward {
   const of = `the reward of attempt ${record.attempt}`;
   if (weights === undefined) {
-    if (typeof given === 'number' && Number.isFinite(given)) return { reward: given, named: null };
-    throw new Error(`${of} must be a finite number, got ${showValue(given)}`);
+    if (isReward(given)) return { reward: given, named: null };
+    throw new Error(`${of} must be ${REWARD_RULE}, got ${showValue(given)}`);
   }
   const own = splitMetrics(record.metrics).rewards;
   const missing = Object.keys(weights).filter((name) => !Object.hasOwn(own, name));
@@ -72,7 +73,7 @@ function readReward({ rewards: weights }: Agent, record: AttemptRecord, given: u
   const twice = Object.keys(named).find((name) => Object.hasOwn(own, name));
   if (twice !== undefined) throw new Error(`${of} must not have ${twice}, which its rollout returned`);
   const reward = (record.reward ?? 0) + weighRewards(weights, named);
-  if (!Number.isFinite(reward)) throw new Error(`${of} must have a finite weighted sum, got ${reward}`);
+  if (!isReward(reward)) throw new Error(`${of} must have as its weighted sum ${REWARD_RULE}, got ${reward}`);
   return { reward, named };
 }
 

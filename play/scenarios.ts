@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { HubDataset } from '../core/contract.ts';
 import { TemperError } from '../core/failures.ts';
 import { wellFormed } from '../core/json-text.ts';
+import { drawSample } from '../core/split-held-out.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
 import type { Patience } from './sources/ask-again.ts';
 import { csvSource } from './sources/csv.ts';
@@ -47,6 +48,49 @@ export async function readScenarios(
     if (placeOf !== null) PLACES.set(scenario, placeOf(number));
   }
   return read;
+}
+
+/** Most scenarios that a sample is drawn from: a generator may be endless. */
+export const SAMPLED_FROM = 10_000;
+
+export interface Sample {
+  /** In the order of the source, with their numbers in it. */
+  readonly scenarios: readonly { readonly scenario: Scenario; readonly index: number }[];
+  /** Number of those that were read. */
+  readonly of: number;
+}
+
+/** A file may be sorted by what is asked for: the first ones would all be alike. */
+export async function sampleScenarios(
+  source: ScenarioSource<Scenario>,
+  { count, spreadBy }: { count: number; spreadBy: string | undefined },
+  patience: Patience = {},
+): Promise<Sample> {
+  const { scenarios, placeOf } = openScenarios(source, SAMPLED_FROM, patience);
+  let kept: { scenario: Scenario; index: number; value: string }[] = [];
+  const cut = () => {
+    const ids = kept.map(({ scenario }) => scenario.id);
+    const values = kept.map(({ value }) => value);
+    return drawSample(ids, count, values).map((index) => kept[index]!);
+  };
+  let of = 0;
+  for await (const { scenario, number } of scenarios) {
+    if (placeOf !== null) PLACES.set(scenario, placeOf(number));
+    kept.push({ scenario, index: of++, value: spreadValue(scenario, spreadBy) });
+    if (kept.length > 2 * count) kept = cut();
+  }
+  return { scenarios: cut(), of };
+}
+
+/** What a sample is spread over, as text: the same for all if no field is named. */
+export function spreadValue(scenario: Scenario, field: string | undefined): string {
+  if (field === undefined) return '';
+  const value = JSON.stringify((scenario as Scenario & Readonly<Record<string, unknown>>)[field]);
+  if (value !== undefined) return value;
+  throw new TemperError(
+    'BadConfig',
+    `spreadBy must name a field of every scenario, but ${JSON.stringify(scenario.id)} has no ${field}; name another one, or add it`,
+  );
 }
 
 /** The place of a scenario in its file, for messages. */

@@ -1,9 +1,7 @@
 /** Plays one attempt outside of any run: the same recorder and the same rules, and all that it recorded stays in memory. */
 import type { Metrics } from '../core/statistics.ts';
 import type { AttemptRecord, CallRecord, HostedCallRecord } from '../store/records/trajectories.ts';
-import type { Agent } from './agent.ts';
 import { Attempts, type AttemptsOptions, type AttemptsProgress, type PlannedAttempt } from './play-attempts.ts';
-import { agentProgram, PROGRAM } from './programs/program.ts';
 import { decodeSegment, type JournalEntry } from './recorder/journal.ts';
 import type { AnswerFacts, Recorder } from './recorder/recorder.ts';
 
@@ -37,7 +35,7 @@ export interface SingleAttempt {
   readonly entries: readonly JournalEntry[];
   readonly facts: readonly AnswerFacts[];
   readonly seconds: number;
-  /** The error of the agent's code; null if it returned. */
+  /** The error of the agent's code, with its line: a record keeps the message alone. Null if it returned. */
   readonly thrown: { readonly error: unknown } | null;
 }
 
@@ -67,16 +65,16 @@ export async function playSingle(options: SingleOptions): Promise<SingleAttempt>
   const { planned, existing = [], onRecorder, onBegin, ...rest } = options;
   const segments: Uint8Array[] = [];
   const facts: AnswerFacts[] = [];
-  const { agent, thrown } = watchThrown(options.agent);
+  let thrown: SingleAttempt['thrown'] = null;
   const playing = new Attempts({
     ...rest,
-    agent,
     planned: [planned],
     concurrency: 1,
     segments: { existing: [...existing], append: (bytes) => void segments.push(bytes), close: () => undefined },
     attemptKey: (attempt) => `single/${planned.scenarioIndex}.${attempt}`,
     isFresh: () => true,
     onAnswer: (answer) => void facts.push(answer),
+    onThrow: (error) => (thrown = { error }),
     ...(onRecorder && { onRecorder: (_attempt, recorder) => onRecorder(recorder) }),
   });
   onBegin?.(() => playing.progress());
@@ -91,22 +89,6 @@ export async function playSingle(options: SingleOptions): Promise<SingleAttempt>
     entries: segments.flatMap((segment) => [...decodeSegment(segment)]),
     facts,
     seconds,
-    thrown: thrown(),
+    thrown,
   };
-}
-
-/** A record keeps the message alone, whose bytes are under a hash: the error itself has the line of the agent's code. */
-function watchThrown(agent: Agent): { agent: Agent; thrown: () => { error: unknown } | null } {
-  let found: { error: unknown } | null = null;
-  const rollout: Agent['rollout'] = async (context) => {
-    try {
-      return await agent.rollout(context);
-    } catch (error) {
-      found = { error };
-      throw error;
-    }
-  };
-  const program = agentProgram(agent);
-  const watched = program === null ? rollout : Object.assign(rollout, { [PROGRAM]: program });
-  return { agent: { ...agent, rollout: watched }, thrown: () => found };
 }

@@ -1,11 +1,31 @@
 /** Ends of a run before its last step. */
 import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio/workflow';
 
+import { isAwaited } from '../core/external-rewards.ts';
 import { describeRemedy, describeUnused } from '../core/learning-signal.ts';
 import { EMPTY_STEPS_LIMIT, type RunPosition } from '../core/plan-step.ts';
+import type { Run } from './run.ts';
 import type { RunStatus } from './run-status.ts';
 
 const MAX_FAILURE_LENGTH = 2000;
+/** Steps in a row of which every attempt failed. */
+const BROKEN_STEPS_LIMIT = 2;
+
+/**
+ * An agent that fails at every attempt is broken, whatever was learned before: more steps would only cost more. Where
+ * people give the rewards, attempts without one count as failed, and they may need more than two steps.
+ */
+export function failIfBroken({ status, controls }: Run): void {
+  const { judge, steps } = controls.config;
+  const broken = status.brokenSteps;
+  if (isAwaited(judge) || broken < Math.min(BROKEN_STEPS_LIMIT, steps)) return;
+  const { run, step } = status.state;
+  const when = broken === 1 ? `step ${step}` : `the last ${broken} steps`;
+  throw ApplicationFailure.nonRetryable(
+    `every attempt of ${when} failed; fix the error of the agent (temper ui shows it), then go back with temper rollback ${run} --step ${step - broken}`,
+    'AgentFailed',
+  );
+}
 
 /**
  * A run may not continue for ever with steps that train nothing. One that learned before has nothing left to learn from

@@ -1,4 +1,5 @@
 import type { StepSummary } from '../core/contract.ts';
+import { failIfBroken } from './endings.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 
@@ -10,4 +11,5 @@ export async function recordStep(run: Run, inHand: StepInHand, facts: StepSummar
   status.addStep(summary, { judging: judging.spent, costs: costs.total(controls.config) });
   if (summary.examples === undefined && summary.groups === 0) status.noteSkipped(summary);
   await status.checkpoint(summary);
+  failIfBroken(run);
 }

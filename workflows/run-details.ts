@@ -39,7 +39,7 @@ function facts(state: RunState): string {
     ...(state.judging ? [`- **judging** ${describeSpending(state.judging)}`] : []),
     `- **agent** ${state.agent} on ${state.baseModel}`,
     ...(lineage === null ? [] : [`- **position** ${lineage}`]),
-    ...state.changes.slice(-MAX_SHOWN_NOTES).map((change) => `- **changed** ${describeChange(change)}`),
+    ...state.changes.slice(-MAX_SHOWN_NOTES).map((change) => `- **changed** ${describeChange(change, state.branch)}`),
     ...state.evals.slice(-MAX_SHOWN_NOTES).map(evaluation),
   ].join('\n');
 }

@@ -58,7 +58,7 @@ export class RunStatus {
   #recent: StepSummary[];
   #entropies: EntropyOfStep[];
   #emptySteps: number;
-  readonly #startedAtMs: number;
+  #startedAtMs: number;
   readonly #activities: RecordActivities;
   /** Changed settings that are in effect; the state shows requested ones, too. */
   #changes: SettingChange[];
@@ -231,6 +231,12 @@ export class RunStatus {
     return this.#recent.at(-1)?.unused ?? {};
   }
 
+  /** How many of the last steps had no attempt that did not fail. */
+  get brokenSteps(): number {
+    const isBroken = ({ attempts, failedAttempts }: StepSummary) => attempts > 0 && failedAttempts === attempts;
+    return this.#recent.length - 1 - this.#recent.findLastIndex((summary) => !isBroken(summary));
+  }
+
   addEvaluation(result: EvalResult): void {
     const place = result.step === 0 ? { evalBefore: result } : { evalAfter: result };
     this.update({ ...place, evals: [...this.#state.evals, result].slice(-KEPT_EVALS), waitingFor: null });
@@ -256,13 +262,15 @@ export class RunStatus {
   }
 
   update(change: Partial<RunState>): void {
+    // Pauses do not count.
+    if (this.#state.state === 'paused') this.#startedAtMs = Date.now() - 1000 * this.#state.wallSeconds;
     this.#state = {
       ...this.#state,
       ...change,
       ...this.#describeOverlap(),
       wallSeconds: (Date.now() - this.#startedAtMs) / 1000,
     };
-    const warnings = warnOfTraining(this.#recent, this.#entropies);
+    const warnings = warnOfTraining(this.#recent, this.#state.evals, this.#entropies);
     setCurrentDetails(describeRun(this.#state, this.#recent, warnings));
   }
 

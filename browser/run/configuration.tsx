@@ -38,7 +38,7 @@ export function Configuration({ view }: { view: RunView }) {
           .map(([name, version]) => `${name} ${version}`)
           .join(' · ')}
         {view.trainScenarios !== null && ` · ${view.trainScenarios} training scenarios`}
-        {view.evalScenarios !== null && ` · ${view.evalScenarios} held-out scenarios`}
+        {view.evalScenarios !== null && ` · ${view.evalScenarios} of ${view.evalScenariosOf} held-out scenarios`}
       </p>
     </>
   );

@@ -86,7 +86,9 @@ function markersOf({ parts }: CurveView, { changes }: RunView): ChartMarker[] {
     ...parts
       .filter(({ branch }) => branch > 0)
       .map(({ branch, fromStep }) => ({ x: fromStep, label: `branch ${branch}` })),
-    ...changes.map(({ setting, to, step }) => ({ x: step, label: `${setting} ${to}` })),
+    ...changes
+      .filter(({ branch, step }) => (parts.findLast(({ fromStep }) => fromStep <= step)?.branch ?? 0) === branch)
+      .map(({ setting, to, step }) => ({ x: step, label: `${setting} ${to}` })),
   ];
 }
 

@@ -1,11 +1,12 @@
 /** Numbers of a run at a glance. */
 import type { ComponentChildren } from 'preact';
 import { formatGroupId } from '../../core/attempt-id.ts';
-import type { EvalResult } from '../../core/contract.ts';
+import type { EvalResult, RunState } from '../../core/contract.ts';
 import { describeCosts } from '../../core/costs.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { describeHeldOut, formatDuration, formatNumber, headline } from '../../core/format.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
+import { branchOfStep } from '../../core/lineage.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { pathTo } from '../location.ts';
 import { CopyButton, Facts } from '../parts/small.tsx';
@@ -45,7 +46,7 @@ function evaluationFacts({ row, state }: RunView): Fact[] {
   return [
     [
       `Held out: ${headline(newest).label}`,
-      <Held key="held" href={`#${evaluationPath(row.run, state.branch, newest)}`} newest={newest} first={first} />,
+      <Held key="held" href={`#${evaluationPath(state, newest)}`} newest={newest} first={first} />,
     ],
     ['Reward in training', formatNumber(row.reward)],
   ];
@@ -60,7 +61,8 @@ function Held({ href, newest, first }: { href: string; newest: EvalResult; first
   );
 }
 
-function evaluationPath(run: string, branch: number, { step }: EvalResult): string {
+function evaluationPath({ run, lineage }: RunState, { step }: EvalResult): string {
+  const branch = branchOfStep(lineage, step);
   return pathTo('runs', run, 'groups', formatGroupId({ branch, step, group: null }));
 }
 

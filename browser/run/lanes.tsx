@@ -8,6 +8,7 @@ import { Chip, Empty, Shown } from '../parts/small.tsx';
 import { useServerInfo } from '../parts/run-row.ts';
 import type { TableColumn } from '../parts/table-column.ts';
 import { VirtualTable } from '../parts/table.tsx';
+import { stepPath } from '../pages/addresses.ts';
 import { LaneChart } from './lane-chart.tsx';
 import { isOrdinary, periodOf, placeLanes } from './plan-lanes.ts';
 
@@ -116,10 +117,8 @@ function Timeline({ run, view }: { run: string; view: LanesView }) {
   );
 }
 
-function linkOf(run: string, { step, group, lane }: LaneSpan & { lane?: string }): string | null {
-  if (step === null || step === 0) return null;
-  const toStep = pathTo('runs', run, 'steps', step);
-  return group === null || lane === 'eval' ? toStep : `${toStep}?group=${group}`;
+function linkOf(run: string, { branch, step }: LaneSpan): string | null {
+  return step === null || step === 0 ? null : stepPath(run, step, branch);
 }
 
 function spanSeconds({ startedAt, endedAt }: LaneSpan): number | null {

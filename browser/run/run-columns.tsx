@@ -32,8 +32,23 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
     render: (row) => <State row={row} />,
   },
   {
+    key: 'heldOut',
+    label: 'Held out',
+    width: 'minmax(120px, 1fr)',
+    value: ({ heldOut }) => heldOut?.value ?? null,
+    render: ({ heldOut }) =>
+      heldOut === null ? (
+        <span class="dim">–</span>
+      ) : (
+        <span title={`after step ${heldOut.step}`}>
+          <b>{formatNumber(heldOut.value)}</b> {heldOut.label}
+          {heldOut.before !== null && <small class="dim"> from {formatNumber(heldOut.before)}</small>}
+        </span>
+      ),
+  },
+  {
     key: 'reward',
-    label: 'Reward',
+    label: 'Reward in training',
     width: 'minmax(170px, 1.2fr)',
     value: ({ reward }) => reward,
     render: ({ reward, sparkline }) => (

@@ -20,7 +20,7 @@ export function deleteWeights(context: CheckpointsContext, { run, branch }: Chec
   if (steps !== null && all) throw new UsageError('--step and --all cannot be combined; pass one of them');
   if (context.flags['with-production'] && !all)
     throw new UsageError('--with-production has no effect without --all; pass --all, too');
-  if (steps !== null) return removeWeights(context, run, { branch: branch ?? 0, steps });
+  if (steps !== null) return removeWeights(context, run, { branch, steps });
   if (branch !== null)
     throw new UsageError(`--all removes a run with all its branches, got ${JSON.stringify(checkpoint)}; pass ${run}`);
   return deleteWhole(context, run);

@@ -1,7 +1,8 @@
+import type { StepSummary } from '../../core/contract.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { listCheckpoints, type CheckpointEntry } from '../../store/records/checkpoints.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readSteps } from '../../store/records/run-reader.ts';
+import { readBranchCurve } from '../../store/records/curve.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
@@ -23,12 +24,12 @@ export async function showCheckpoints(
   const entries = (await listCheckpoints(store, run)).filter(
     ({ branch, step }) => named === null || (branch === named.branch && step === named.step),
   );
-  const summaries = await readSteps(store, run);
+  const curves = new Map<number, StepSummary[]>();
+  for (const { branch } of entries)
+    if (!curves.has(branch)) curves.set(branch, await readBranchCurve(store, run, branch));
   const rows = entries.map((entry) => {
-    const { sha256 } = entry.commit.manifest.adapter;
-    // The curve belongs to the newest branch: the hash tells which of several steps with that number it means.
-    const summary = summaries.find((each) => each.step === entry.step && each.adapterSha256 === sha256);
-    return toRow(entry, summary?.reward ?? entry.commit.manifest.metrics['rewardMean'] ?? null);
+    const summary = curves.get(entry.branch)!.find(({ step }) => step === entry.step);
+    return toRow(entry, summary?.reward ?? null);
   });
   if (flags.json) printJson(output, rows);
   else if (rows.length === 0) output.line(`${run} has no checkpoints yet`);

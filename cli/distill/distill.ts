@@ -4,10 +4,10 @@ import { distill, rolePartsOf, recordedCall, type RatedAttempt } from './chats/d
 import type { RunConfig, TrainedRoles } from '../../core/contract.ts';
 import { otherPolicies, trainedRoles } from '../../core/roles.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { branchOfStep } from '../../core/lineage.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';
 import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readBranches } from '../../store/records/lineage.ts';
+import { readLineage } from '../../store/records/lineage.ts';
 import { readGroups, requireRun, type PlayedGroup } from '../../store/records/run-reader.ts';
 import type { CallRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
@@ -96,8 +96,7 @@ interface PlacedGroup {
 
 /** Groups on the branches of the run's current line, or of one checkpoint on any branch. */
 async function readPlayedGroups(store: Store, run: string, sampler: string | null): Promise<PlacedGroup[]> {
-  const branches = await readBranches(store, run);
-  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const lineage = await readLineage(store, run);
   const found: PlacedGroup[] = [];
   for (const place of await listSteps(store, run)) {
     if (sampler === null && place.branch !== branchOfStep(lineage, place.step)) continue;

@@ -30,7 +30,7 @@ export const evalCommand = defineCommand({
       kind: 'integer',
       minimum: 1,
       placeholder: 'N',
-      description: 'maximum number of scenarios',
+      description: 'maximum number of scenarios; of more, a sample that is the same each time',
       default: "the run's, or 200",
     },
     'base-url': {

@@ -38,8 +38,8 @@ export async function compareModels(
   const plan = await planEval(context);
   const played = await withEngine(plan, context, (engine) => playEach(plan, engine, context));
   const outcomes = await judge(played, plan);
-  const { agentFile, scenarios, notes } = plan;
-  const summary = summariseOutcomes(agentFile.agent.name, scenarios, notes, outcomes);
+  const { agentFile, scenarios, of, notes } = plan;
+  const summary = summariseOutcomes(agentFile.agent.name, { played: scenarios.length, of }, notes, outcomes);
   const file = reportFile(context, summary.agent);
   const scenarioIds = scenarios.map(({ id }) => id);
   await writePage(file, await renderEvalReport({ summary, outcomes, scenarioIds, version: version() }));
@@ -98,13 +98,13 @@ export function checkPlayed({ models }: EvalSummary): number {
 
 /** Models side by side, one row for each measure. */
 export function evalLines(summary: EvalSummary): string[] {
-  const { agent, scenarios, models, notes } = summary;
+  const { agent, scenarios, of, models, notes } = summary;
   const rows = planMeasures(summary).map(({ label, values }) => [label, ...values.map(formatEstimate)]);
   const failed = models.some((model) => model.failed > 0)
     ? [['failed', ...models.map((each) => `${each.failed}`)]]
     : [];
   return [
-    `${agent}: ${scenarios} scenarios`,
+    `${agent}: ${of > scenarios ? `${scenarios} of ${of}` : scenarios} scenarios`,
     ...createTable(['', ...models.map(({ model }) => shortModelName(model))], [...rows, ...failed]).split('\n'),
     '95 % intervals in brackets; tokens and dollars of a scenario',
     ...models.flatMap(({ model, totalCostUsd }) =>

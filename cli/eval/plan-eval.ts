@@ -1,6 +1,7 @@
 /** Plan of `temper eval`: scenarios and players, checked before anything is started. */
 import type { Scenario } from '../../play/agent.ts';
-import { checkUnique, readScenarios } from '../../play/scenarios.ts';
+import { checkUnique, sampleScenarios, spreadValue } from '../../play/scenarios.ts';
+import { drawSample } from '../../core/split-held-out.ts';
 import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { readStoredScenarios, streamStoredScenarios } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -15,8 +16,10 @@ export interface EvalPlan extends Players {
   readonly agentFile: AgentFile;
   readonly store: Store;
   readonly scenarios: readonly Scenario[];
-  /** Index of the first scenario in the run's numbering. */
-  readonly firstScenario: number;
+  /** Of each scenario in the run's numbering. */
+  readonly indexes: readonly number[];
+  /** Number of held-out scenarios that these are a sample of. */
+  readonly of: number;
   readonly concurrency: number;
   /** Settings for hosted models, from flags. */
   readonly asked: AskedSettings;
@@ -47,7 +50,7 @@ function isOf({ agent }: AgentFile, checkpoint: CheckpointTarget | null): boolea
   return checkpoint?.prepared != null && checkpoint.config.agent === agent.name;
 }
 
-type HeldOut = Pick<EvalPlan, 'scenarios' | 'firstScenario'>;
+type HeldOut = Pick<EvalPlan, 'scenarios' | 'indexes' | 'of'>;
 
 /** Held-out scenarios of the run, if one of its checkpoints is played: its numbers then compare with the run's own. */
 async function readHeldOut(
@@ -58,17 +61,29 @@ async function readHeldOut(
 ): Promise<HeldOut> {
   const { scenarios: limit } = context.flags;
   if (checkpoint?.prepared) {
-    const firstScenario = checkpoint.prepared.trainScenarios;
-    const end = firstScenario + (limit ?? checkpoint.config.evalScenarios);
-    const lines = await readStoredScenarios(store, checkpoint.prepared, firstScenario, end);
-    return { scenarios: lines.map(({ scenario }) => scenario as Scenario), firstScenario };
+    const { trainScenarios: first, evalScenariosOf } = checkpoint.prepared;
+    const lines = await readStoredScenarios(store, checkpoint.prepared, first);
+    const isWhole = limit === null || limit >= lines.length;
+    const drawn = drawSample(
+      lines.map(({ id }) => id),
+      limit ?? lines.length,
+      isWhole ? [] : lines.map(({ scenario }) => spreadValue(scenario as Scenario, agent.spreadBy)),
+    );
+    const scenarios = drawn.map((index) => lines[index]!.scenario as Scenario);
+    return { scenarios, indexes: drawn.map((index) => first + index), of: evalScenariosOf ?? lines.length };
   }
   const { evalScenarios } = defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
   const list = agent.evalScenarios === undefined ? 'scenarios' : 'evalScenarios';
   const source = agent.evalScenarios ?? agent.scenarios;
-  const scenarios = await readScenarios(source, limit ?? evalScenarios, patienceOf(context));
+  const sample = await sampleScenarios(
+    source,
+    { count: limit ?? evalScenarios, spreadBy: agent.spreadBy },
+    patienceOf(context),
+  );
+  const scenarios = sample.scenarios.map(({ scenario }) => scenario);
   checkUnique({ [list]: scenarios });
-  return { scenarios: nonEmpty(scenarios, path), firstScenario: 0 };
+  const indexes = sample.scenarios.map(({ index }) => index);
+  return { scenarios: nonEmpty(scenarios, path), indexes, of: sample.of };
 }
 
 function nonEmpty(scenarios: readonly Scenario[], path: string): readonly Scenario[] {

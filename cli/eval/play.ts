@@ -31,14 +31,14 @@ export async function playScenarios(options: PlayOptions): Promise<Played> {
   const { plan, player, engine, resources, signal, onProgress } = options;
   const { model, adapterSha256, hosted, rollout, place, price } = player;
   const connection = connectEngine(hosted === null ? engine! : hostedAddress(hosted));
-  const { agentFile, scenarios, firstScenario, concurrency } = plan;
+  const { agentFile, scenarios, indexes, concurrency } = plan;
   const ledger = new Ledger();
   const playing = new Attempts({
     agent: agentFile.agent,
     // Numbered as in a run, so that `run@step` samples the same answers as in the run's own evaluation.
     planned: scenarios.map((scenario, attempt) => ({
       attempt,
-      scenarioIndex: firstScenario + attempt,
+      scenarioIndex: indexes[attempt]!,
       scenario,
       ...rolePlayersOf(agentFile.agent, player),
     })),

@@ -1,6 +1,5 @@
 /** Results of an evaluation with confidence intervals. */
 import { pairedDifferences } from '../../core/compare-evaluations.ts';
-import type { Scenario } from '../../play/agent.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
 import type { AttemptCost } from './ledger.ts';
@@ -32,6 +31,8 @@ interface ModelSummary {
 export interface EvalSummary {
   readonly agent: string;
   readonly scenarios: number;
+  /** Number of scenarios that these are a sample of. */
+  readonly of: number;
   readonly models: readonly ModelSummary[];
   readonly notes: readonly string[];
 }
@@ -47,13 +48,13 @@ const SHOWN_FAILURES = 3;
 
 export function summariseOutcomes(
   agent: string,
-  scenarios: readonly Scenario[],
+  { played, of }: { readonly played: number; readonly of: number },
   notes: readonly string[],
   outcomes: readonly Outcome[],
 ): EvalSummary {
   const first = outcomes[0]?.played?.attempts ?? [];
   const models = outcomes.map((outcome, index) => summariseModel(outcome, index === 0 ? null : first));
-  return { agent, scenarios: scenarios.length, models, notes };
+  return { agent, scenarios: played, of, models, notes };
 }
 
 function summariseModel({ model, played, error }: Outcome, first: readonly AttemptRecord[] | null): ModelSummary {

@@ -33,7 +33,7 @@ export async function estimateRun(context: CommandEnvironment, plan: RunPlan, ba
   const agentFile = await loadAgent(plan.agentFile, context.cwd);
   const prices = await readPrices(context);
   const price = findJudgePrice(agentFile.agent, config, prices);
-  const evalScenarios = await checkScenarios(agentFile, config, context);
+  const { held: evalScenarios } = await checkScenarios(agentFile, config, context);
   // A complete run is taken as if it began again.
   const state = isComplete ? null : (existing?.state ?? null);
   const planned = { config, evalScenarios, state, judgePrice: price };

@@ -2,13 +2,13 @@
 import type { ExternalConfig, RunConfig } from '../../core/contract.ts';
 import { EXTERNAL, isAwaited, REVIEW } from '../../core/external-rewards.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
-import { adapterOf, parsePolicyName, type Policy } from '../../core/policy-name.ts';
+import { adapterOf, parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { isExternal, type External } from '../../play/external.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
-import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { findCheckpoint, nameCheckpoint, readCheckpoint } from '../../store/records/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 
@@ -50,7 +50,7 @@ async function findJudge(store: Store, policy: Policy): Promise<string | undefin
 export async function checkJudge(
   { reward, rewardGroup }: Agent,
   { agent, judge: name, maxJudgeUsd }: RunConfig,
-  { store, env }: { store: Store; env: NodeJS.ProcessEnv },
+  { store, env, recorded }: { store: Store; env: NodeJS.ProcessEnv; recorded: string | null },
 ): Promise<void> {
   if (name === null || (name === REWARD_GROUP && rewardGroup !== undefined)) return;
   if (isAwaited(name) && isExternal(reward)) return;
@@ -65,9 +65,23 @@ export async function checkJudge(
   requireJudgeKey(judge, env);
   if (maxJudgeUsd !== null) checkBudget(ruler);
   const policy = judge.kind === 'engine' ? parsePolicyName(judge.model) : null;
-  if (policy === null || (await findJudge(store, policy)) !== undefined) return;
+  if (policy === null) return;
+  if ((await findJudge(store, policy)) !== undefined) {
+    if (name !== recorded) await refuseLeft(store, policy);
+    return;
+  }
   throw new UsageError(
     `the judge ${judge.name} must be a committed checkpoint in ${store.uri}; see temper checkpoints, or choose another judge`,
+  );
+}
+
+/** Engines know a step of the first branch by the name that means the run's current line elsewhere. */
+async function refuseLeft(store: Store, { run, branch, step }: Policy): Promise<void> {
+  const place = { run, branch, step };
+  if (branch > 0 || (await nameCheckpoint(store, place)) === policyName(place)) return;
+  const current = policyName(await findCheckpoint(store, { run, branch: null, step }));
+  throw new UsageError(
+    `the judge ${policyName(place)} is on a branch that a rollback of ${run} has left; pass engine/${current}, or fork the step to judge with it`,
   );
 }
 

@@ -1,5 +1,5 @@
 /** Parent of a run that starts from another run's checkpoint: the checkpoint, its base model, and what must stay the same. */
-import type { RunConfig } from '../../core/contract.ts';
+import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
 import { type CheckpointName, policyName } from '../../core/policy-name.ts';
 import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
@@ -11,14 +11,19 @@ import type { ChatTemplate } from './chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraFlag } from './run-flags.ts';
 
-/** An existing run keeps the checkpoint that it started from, because `latest`, `best` and `production` move. */
+/** An existing run keeps the checkpoint that it started from, because `latest`, `best`, `production` and the line of a run move. */
 export async function findParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
   const began = recorded?.parent ?? null;
-  // A run's production may be a checkpoint of any run.
-  const isSameRun = name.step === 'production' || began?.run === name.run;
-  const isSamePlace = isSameRun && (name.branch ?? began?.branch) === began?.branch;
-  if (began === null || !isSamePlace || typeof name.step === 'number') return findConfiguredCheckpoint(store, name);
+  if (began === null || !mayName(name, began)) return findConfiguredCheckpoint(store, name);
   return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
+}
+
+/** A run's production may be a checkpoint of any run. */
+function mayName({ run, branch, step }: CheckpointName, began: Checkpoint): boolean {
+  if (branch !== null && branch !== began.branch) return false;
+  return typeof step === 'number'
+    ? run === began.run && step === began.step
+    : step === 'production' || run === began.run;
 }
 
 /** `named`: value of `--base-model`; null for the parent's model. The revision is not pinned yet. */

@@ -34,14 +34,17 @@ export async function readKlReference(
   return reference;
 }
 
-/** An existing run keeps its checkpoint, because `latest` and `best` move with their run. */
+/** An existing run keeps its checkpoint, because `latest`, `best` and the line of a run move. */
 async function findKept(store: Store, named: TrainedName, recorded: RunConfig | null): Promise<TrainedName> {
   const [kept] = referencesOf(recorded);
-  if (kept === undefined || typeof named.step === 'number') return named;
+  if (kept === undefined) return named;
   const checkpoints = await listCheckpoints(store, named.run);
   const policy = named.policy ?? MAIN_POLICY;
   const found = checkpoints.find(
-    ({ commit }) => new Map(policiesOf(commit.manifest)).get(policy)?.adapter.sha256 === kept.sha256,
+    ({ branch, step, commit }) =>
+      (typeof named.step !== 'number' || step === named.step) &&
+      (named.branch ?? branch) === branch &&
+      new Map(policiesOf(commit.manifest)).get(policy)?.adapter.sha256 === kept.sha256,
   );
   return found === undefined ? named : { ...found, policy };
 }

@@ -6,7 +6,7 @@ import { countHeldOut } from '../../core/split-held-out.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkToolServers } from '../../play/mcp/tool-server.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
-import { locateScenarios, openScenarios, UniqueIds, type OpenScenarios } from '../../play/scenarios.ts';
+import { locateScenarios, openScenarios, SAMPLED_FROM, UniqueIds, type OpenScenarios } from '../../play/scenarios.ts';
 import { findAgentFile, importAgentFile } from '../../workers/user-code/agent-code.ts';
 import { explainImport } from '../../workers/user-code/explain-import.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
@@ -38,24 +38,31 @@ export function patienceOf({ signal, output }: Pick<CommandEnvironment, 'signal'
   return { signal, onWait: (line: string) => output.errorLine(line) };
 }
 
+/** Number of scenarios that an evaluation plays, and of how many. */
+interface HeldOutCount {
+  readonly held: number;
+  readonly of: number;
+}
+
 /** Reads the scenarios now, so that their author sees mistakes before a worker reads them. */
 export async function checkScenarios(
   { path, agent }: AgentFile,
   limits: ScenarioLimits,
   context: Pick<CommandEnvironment, 'signal' | 'output'>,
-): Promise<number> {
+): Promise<HeldOutCount> {
   const unique = new UniqueIds();
   const open = (source: Agent['scenarios'], limit: number) => openScenarios(source, limit, patienceOf(context));
   const train = await countScenarios(unique, 'scenarios', open(agent.scenarios, limits.maxScenarios));
   if (train === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
   if (agent.evalScenarios === undefined) {
-    if (train > 1) return countHeldOut(train, limits.evalScenarios);
+    const held = countHeldOut(train, limits.evalScenarios);
+    if (train > 1) return { held, of: held };
     throw new UsageError(
       `the agent ${agent.name} has one scenario (${path}), but a tenth is held out for evaluation; add more, or add evalScenarios`,
     );
   }
-  const held = await countScenarios(unique, 'evalScenarios', open(agent.evalScenarios, limits.evalScenarios));
-  if (held > 0) return held;
+  const of = await countScenarios(unique, 'evalScenarios', open(agent.evalScenarios, SAMPLED_FROM));
+  if (of > 0) return { held: Math.min(of, limits.evalScenarios), of };
   throw new UsageError(
     `the agent ${agent.name} has empty evalScenarios (${path}); add some, or remove it to hold out a tenth of the scenarios`,
   );

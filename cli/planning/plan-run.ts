@@ -89,8 +89,13 @@ export async function checkAsked(
   await checkEngine(asked, flags, context);
   if (agentFile === null) return;
   await refuseIdleCorrection(asked, known?.file.config ?? null, flags, context, usual);
-  await checkScenarios(agentFile, asked, context);
-  await checkJudge(agentFile.agent, asked, { store, env: context.env });
+  const { held, of } = await checkScenarios(agentFile, asked, context);
+  if (held < of)
+    context.output.errorLine(
+      `note: evaluations play ${held} of the ${of} held-out scenarios, a sample that is the same in every run`,
+    );
+  const recorded = known?.file.config.judge ?? null;
+  await checkJudge(agentFile.agent, asked, { store, env: context.env, recorded });
 }
 
 /** Pins the base model, which may download it. */

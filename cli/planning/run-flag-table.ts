@@ -12,7 +12,7 @@ export const RUN_FLAGS = {
   'minimum-group-size': { kind: 'integer', placeholder: 'N', path: 'minimumGroupSize', description: 'minimum of successful attempts for a group to be trained', default: '2' },
   'replacement-rounds': { kind: 'integer', placeholder: 'N', path: 'replacementRounds', description: 'how often a step replaces groups with identical rewards by new scenarios', default: '1' },
   'max-scenarios': { kind: 'integer', placeholder: 'N', path: 'maxScenarios', description: 'maximum number of training scenarios', default: '10000' },
-  'eval-scenarios': { kind: 'integer', placeholder: 'N', path: 'evalScenarios', description: 'maximum number of held-out scenarios', default: '200' },
+  'eval-scenarios': { kind: 'integer', placeholder: 'N', path: 'evalScenarios', description: 'maximum number of held-out scenarios; of more, a sample that is the same in every run', default: '200' },
   'eval-every': { kind: 'integer', placeholder: 'N', path: 'evalEvery', description: 'also evaluate every N steps; 0: only before and after training', default: '0' },
   'learning-rate': { kind: 'number', placeholder: 'X', path: 'learningRate', description: 'learning rate of AdamW', default: '5e-5; 5e-6 with --full-fine-tuning' },
   'learning-rate-schedule': { kind: 'choice', placeholder: 'NAME', choices: [ 'constant', 'linear', 'cosine' ], path: 'learningRateSchedule', description: 'constant, linear or cosine', default: 'constant' },

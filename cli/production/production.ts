@@ -1,4 +1,4 @@
-import { policyName } from '../../core/policy-name.ts';
+import { nameCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { rewardOfConversation, type RatedConversation } from '../../store/records/feedback.ts';
 import {
   readProduction,
@@ -21,7 +21,7 @@ export async function showProduction({ flags, project, env, output }: Production
   await requireRun(store, run);
   const summary = await readProduction(store, run);
   const promoted = await findPromoted(store, run);
-  const production = promoted && policyName(promoted.checkpoint);
+  const production = promoted && (await nameCheckpoint(store, promoted.checkpoint));
   if (flags.json) printJson(output, toJson(run, production, summary));
   else for (const line of linesOf(run, production, summary)) output.line(line);
   return EXIT.ok;

@@ -1,4 +1,4 @@
-import { policyName } from '../../core/policy-name.ts';
+import { nameCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { promotionsInEffect, readPromotions, type Promotion } from '../../store/records/promotions.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -13,11 +13,12 @@ export async function listPromotions({ flags, project, env, output }: PromoteCon
   const store = await openProjectStore(project, env);
   await requireRun(store, run);
   const rows = await readPromotions(store, run);
+  const names = await Promise.all(rows.map(({ checkpoint }) => nameCheckpoint(store, checkpoint)));
   const current = promotionsInEffect(rows).at(-1);
   if (flags.json) {
     printJson(
       output,
-      rows.map((row) => ({ ...promotionJson(row), isProduction: row === current })),
+      rows.map((row, index) => ({ ...promotionJson(row, names[index]!), isProduction: row === current })),
     );
     return EXIT.ok;
   }
@@ -27,7 +28,7 @@ export async function listPromotions({ flags, project, env, output }: PromoteCon
     output.line(
       createTable(
         HEAD,
-        rows.map((row) => cellsOf(row, row === current)),
+        rows.map((row, index) => cellsOf(row, names[index]!, row === current)),
       ),
     );
   return EXIT.ok;
@@ -36,11 +37,12 @@ export async function listPromotions({ flags, project, env, output }: PromoteCon
 const HEAD = ['', 'time', 'what', 'checkpoint', 'held-out reward', 'by', 'reason'];
 
 function cellsOf(
-  { at, kind, checkpoint, evaluation, comparison, by, reason }: Promotion,
+  { at, kind, evaluation, comparison, by, reason }: Promotion,
+  named: string,
   isCurrent: boolean,
 ): string[] {
   const compared = Object.entries(comparison ?? {}).map(([name, value]) => `${name} ${formatNumber(value)}`);
   const told = [reason ?? [], compared].flat().join(', ');
   const mark = isCurrent ? '*' : '';
-  return [mark, at, kind, policyName(checkpoint), formatNumber(evaluation?.reward), by ?? '–', told || '–'];
+  return [mark, at, kind, named, formatNumber(evaluation?.reward), by ?? '–', told || '–'];
 }

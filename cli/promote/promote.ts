@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import type { Checkpoint } from '../../core/contract.ts';
-import { policyName, type CheckpointName } from '../../core/policy-name.ts';
+import type { CheckpointName } from '../../core/policy-name.ts';
+import { nameCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { findTrainedPolicy } from '../../store/records/find-policy.ts';
 import {
   findBefore,
@@ -28,8 +29,9 @@ export async function promote(context: PromoteContext, name: CheckpointName): Pr
     );
   const current = await findPromoted(store, run);
   if (current?.checkpoint.manifestSha256 === checkpoint.manifestSha256) {
-    if (flags.json) printJson(output, { run, created: false, ...promotionJson(current) });
-    else output.line(`${policyName(checkpoint)} is ${run}@production already, since ${current.at}`);
+    const named = await nameCheckpoint(store, checkpoint);
+    if (flags.json) printJson(output, { run, created: false, ...promotionJson(current, named) });
+    else output.line(`${named} is ${run}@production already, since ${current.at}`);
     return EXIT.ok;
   }
   await record(context, store, run, { ...(await describe(context, store, checkpoint)), kind: 'promoted' });
@@ -57,17 +59,18 @@ async function describe(
 async function record({ flags, output }: PromoteContext, store: Store, run: string, row: NewPromotion): Promise<void> {
   const before = await findPromoted(store, run);
   const { row: recorded } = await recordPromotion(store, run, row);
+  const named = await nameCheckpoint(store, recorded.checkpoint);
   if (flags.json) {
-    printJson(output, { run, created: true, ...promotionJson(recorded) });
+    printJson(output, { run, created: true, ...promotionJson(recorded, named) });
     return;
   }
-  const was = before === null ? '' : `, ${policyName(before.checkpoint)} was before`;
-  output.line(`${policyName(recorded.checkpoint)} is ${run}@production now${was}`);
+  const was = before === null ? '' : `, ${await nameCheckpoint(store, before.checkpoint)} was before`;
+  output.line(`${named} is ${run}@production now${was}`);
   if (before === null) output.line(`serve it with temper serve ${run}@production`);
 }
 
-export function promotionJson({ checkpoint, schema: _schema, key: _key, ...row }: Promotion): object {
-  return { ...row, checkpoint: policyName(checkpoint), adapterSha256: checkpoint.adapterSha256 };
+export function promotionJson({ checkpoint, schema: _schema, key: _key, ...row }: Promotion, named: string): object {
+  return { ...row, checkpoint: named, adapterSha256: checkpoint.adapterSha256 };
 }
 
 /** Null where the system has no name for it, as in some containers. */

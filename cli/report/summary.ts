@@ -13,6 +13,7 @@ import {
   formatSteps,
   headline,
   metricLabel,
+  olderThan,
   plural,
   sortMetrics,
   valueOf,
@@ -36,7 +37,7 @@ export function renderSummary({ state, steps, config, agreement, advisories }: R
       ${outcome(state, steps)}
       <div class="card tiles">
         ${metricTiles(state)} ${tile(`${state.step} of ${state.steps}`, 'steps')}
-        ${tile(formatDuration(state.wallSeconds), 'wall time')}
+        ${tile(formatDuration(state.wallSeconds), 'time')}
         ${tile(attempts.toLocaleString('en'), 'attempts played')} ${tile(tokens.toLocaleString('en'), 'tokens sampled')}
         ${costTile(state)}
         ${state.adapterSha256 === null ? null : markup`<div class="tile"><b class="mono" title="${state.adapterSha256}">${state.adapterSha256.slice(0, 16)}</b><span>adapter, sha256</span></div>`}
@@ -62,11 +63,11 @@ function costTile({ costs }: RunState): Html | null {
 }
 
 /** Updates and notes of the run come last: they explain the curve. */
-function steeringNotes({ notes, changes, lineage, state, waitingFor }: RunState): string[] {
+function steeringNotes({ notes, changes, branch, lineage, state, waitingFor }: RunState): string[] {
   const place = describeLineage(lineage);
   return [
     ...notes,
-    ...changes.map((each) => `changed: ${describeChange(each)}`),
+    ...changes.map((each) => `changed: ${describeChange(each, branch)}`),
     ...(place === null ? [] : [`current position: ${place}`]),
     ...(state === 'paused' && waitingFor !== null ? [`waiting for ${waitingFor}`] : []),
   ];
@@ -92,7 +93,7 @@ function outcome(state: RunState, steps: ReportData['steps']): Html {
   const before = headline(evalBefore);
   const after = evalAfter === null ? null : headline(evalAfter);
   return markup`<section class="card outcome">
-    <h2>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios</h2>
+    <h2>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios${evalAfter === null ? '' : olderThan(state.step, evalAfter)}</h2>
     <div class="from-to">
       <span class="before">${formatNumber(before.value)}</span><span class="arrow">→</span
       ><span>${after === null ? '…' : formatNumber(after.value)}</span>

@@ -84,7 +84,7 @@ export function summariseRun({ file, state, steps }: StoredRun, storeUri: string
     adapterSha256: known.adapterSha256,
     failure: known.failure,
     notes: known.notes,
-    warnings: warnOfTraining(steps).map(({ text }) => text),
+    warnings: warnOfTraining(steps, state?.evals).map(({ text }) => text),
     storeUri,
     heldOutLoss: findHeldOutLoss(steps),
     result: { evalBefore, evalAfter },

@@ -3,7 +3,7 @@ import { shortModelName } from '../../core/describe-config.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
-import { describeHeadline, formatDuration, formatNumber } from '../../core/format.ts';
+import { describeHeadline, formatDuration, formatNumber, olderThan } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { runsCommand } from './command.ts';
@@ -36,7 +36,9 @@ function renderTable(summaries: readonly RunSummary[]): string {
       `${summary.step}/${summary.steps}`,
       formatNumber(summary.reward),
       evalBefore === null ? describeLoss(summary.heldOutLoss?.before) : describeHeadline(evalBefore),
-      evalAfter === null ? describeLoss(summary.heldOutLoss?.after) : describeHeadline(evalAfter),
+      evalAfter === null
+        ? describeLoss(summary.heldOutLoss?.after)
+        : describeHeadline(evalAfter) + olderThan(summary.step, evalAfter),
       formatDuration(summary.wallSeconds),
       ...(hasCosts ? [isPaid(summary) ? `$${formatUsd(sumUsd(summary.costs!.usd))}` : '–'] : []),
     ]),

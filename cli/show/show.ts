@@ -19,7 +19,7 @@ import type { FoundAdvisory } from '../../views/runs/advisories.ts';
 import { readAdvisories } from '../../views/runs/stored-advisories.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { describeMetrics, formatDuration, formatNumber, formatSteps, plural } from '../../core/format.ts';
+import { describeMetrics, formatDuration, formatNumber, formatSteps, olderThan, plural } from '../../core/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity, PendingOf } from '../watch/pending.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -165,7 +165,12 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['rewards', describeNamedRewards(summary.lastStep)],
     ['branch', describeLineage(summary.lineage)],
     ['before', evalBefore === null ? null : describeMetrics(evalBefore.reward, evalBefore.metrics)],
-    ['after', evalAfter === null ? null : describeMetrics(evalAfter.reward, evalAfter.metrics)],
+    [
+      'after',
+      evalAfter === null
+        ? null
+        : describeMetrics(evalAfter.reward, evalAfter.metrics) + olderThan(summary.step, evalAfter),
+    ],
     ['loss', summary.heldOutLoss === null ? null : describeHeldOutLoss(summary.heldOutLoss)],
     ['engine', summary.engine === null ? null : describeEngine(summary.engine)],
     ...roleRows(summary),
@@ -179,7 +184,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['awaited', summary.awaited],
     ['waiting', describeWaiting(summary)],
     ...countSame((pending ?? []).map(({ text }) => text)).map((text): [string, string] => ['pending', text]),
-    ...summary.changes.map((change): [string, string] => ['changed', describeChange(change)]),
+    ...summary.changes.map((change): [string, string] => ['changed', describeChange(change, summary.branch)]),
     ...summary.notes.map((note): [string, string] => ['note', note]),
     ...summary.advisories.map((advisory): [string, string] => [advisory.level, describeAdvisory(advisory)]),
   ];

@@ -33,7 +33,7 @@ export const tryCommand = defineCommand({
       kind: 'integer',
       minimum: 1,
       placeholder: 'N',
-      description: 'play the first N scenarios',
+      description: 'play a sample of N scenarios, the same each time',
       default: '3',
     },
     attempts: { kind: 'integer', minimum: 1, placeholder: 'N', description: 'attempts at each scenario', default: '2' },

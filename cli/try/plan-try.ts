@@ -1,9 +1,8 @@
 /** Plan of `temper try`: scenarios and player, checked before anything is started. */
 import type { RolloutConfig } from '../../core/contract.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
-import type { Agent, Scenario } from '../../play/agent.ts';
+import type { Agent } from '../../play/agent.ts';
 import type { RequestMode } from '../../play/recorder/request.ts';
-import { checkUnique, readScenarios } from '../../play/scenarios.ts';
+import { checkUnique, SAMPLED_FROM, sampleScenarios, type Sample } from '../../play/scenarios.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -12,11 +11,7 @@ import { findPlayers, type AskedSettings, type Player, type Players } from '../e
 import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { TryContext } from './command.ts';
 
-export interface TriedScenario {
-  readonly scenario: Scenario;
-  /** Index among the agent's scenarios. */
-  readonly index: number;
-}
+export type TriedScenario = Sample['scenarios'][number];
 
 export interface TryPlan extends Players {
   readonly agentFile: AgentFile;
@@ -27,6 +22,8 @@ export interface TryPlan extends Players {
   readonly isHeldOut: boolean;
   readonly rollout: RolloutConfig;
   readonly scenarios: readonly TriedScenario[];
+  /** Number of scenarios that these are a sample of. */
+  readonly of: number;
   /** Number per scenario. */
   readonly attempts: number;
   /** Settings for a hosted model. */
@@ -59,7 +56,7 @@ export async function planTry(context: TryContext): Promise<TryPlan> {
     mode: isHosted ? 'text' : flags.eval ? 'eval' : 'train',
     isHeldOut: flags.eval,
     rollout: maxTokens === null ? player.rollout : { ...player.rollout, maxTokens },
-    scenarios: await readTried(agentFile, context),
+    ...(await readTried(agentFile, context)),
     attempts: flags.attempts ?? DEFAULT_ATTEMPTS,
     asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },
     isReplayed: flags.replay,
@@ -89,17 +86,18 @@ async function configuredFlags(project: string, env: NodeJS.ProcessEnv) {
 
 const asText = (value: unknown) => (typeof value === 'string' ? value : null);
 
-async function readTried(agentFile: AgentFile, context: TryContext): Promise<TriedScenario[]> {
+async function readTried(agentFile: AgentFile, context: TryContext): Promise<Pick<TryPlan, 'scenarios' | 'of'>> {
   const { agent, path } = agentFile;
   const { flags } = context;
   const list = flags.eval ? 'evalScenarios' : 'scenarios';
-  const { maxScenarios } = defaultRunConfig({ run: agent.name, agent: agent.name, baseModel: 'pocket' });
-  const limit = flags.scenario.length > 0 ? maxScenarios : (flags.scenarios ?? DEFAULT_SCENARIOS);
-  const read = await readScenarios(sourceOf(agent, flags.eval, path), limit, patienceOf(context));
-  checkUnique({ [list]: read });
-  if (read.length === 0) throw new UsageError(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
-  const all = read.map((scenario, index) => ({ scenario, index }));
-  return flags.scenario.length === 0 ? all : flags.scenario.map((id) => findTried(all, id));
+  const source = sourceOf(agent, flags.eval, path);
+  const count = flags.scenario.length > 0 ? SAMPLED_FROM : (flags.scenarios ?? DEFAULT_SCENARIOS);
+  const read = await sampleScenarios(source, { count, spreadBy: agent.spreadBy }, patienceOf(context));
+  checkUnique({ [list]: read.scenarios.map(({ scenario }) => scenario) });
+  if (read.of === 0) throw new UsageError(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
+  if (flags.scenario.length === 0) return read;
+  const scenarios = flags.scenario.map((id) => findTried(read.scenarios, id));
+  return { scenarios, of: scenarios.length };
 }
 
 function sourceOf({ name, scenarios, evalScenarios }: Agent, isEval: boolean, path: string): Agent['scenarios'] {

@@ -1,6 +1,6 @@
 /** Plays the attempts of `temper try`, all scenarios at once. Groups are printed in order, each as soon as it is done. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join, dirname, relative } from 'node:path';
+import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { toRewardMetrics } from '../../core/named-rewards.ts';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
@@ -9,6 +9,7 @@ import { hostedAddress } from '../../play/connections/providers.ts';
 import { describeWaiting, type AttemptsProgress } from '../../play/play-attempts.ts';
 import type { AgentResources } from '../../play/resources/agent-resources.ts';
 import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
+import { placeOfThrow } from '../../play/place-of-throw.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import { rewardGroup } from '../../play/reward-group.ts';
@@ -18,7 +19,6 @@ import { createRewrite } from '../eval/players.ts';
 import { Ledger } from '../eval/ledger.ts';
 import type { TryPlan, TriedScenario } from './plan-try.ts';
 import type { TriedAttempt, TriedGroup } from './tried.ts';
-import { fileURLToPath } from 'node:url';
 
 export interface TryOptions {
   readonly plan: TryPlan;
@@ -116,7 +116,7 @@ class Trial {
       asked,
       seconds,
       ...countTokens(played, plan),
-      thrownAt: thrown === null ? null : placeOfThrow(thrown.error, plan.agentFile.path),
+      thrownAt: thrown === null ? null : placeOfThrow(thrown.error, plan.agentFile.agent.folder),
       replay: plan.isReplayed ? await describeReplay(plan, saved, this.#opened.resources) : null,
     };
   }
@@ -189,29 +189,4 @@ async function writeSaved(folder: string, saved: SavedAttempt): Promise<void> {
   const id = saved.scenario.id.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, 80);
   const file = join(folder, `${saved.scenarioIndex}-${id}-${saved.attempt}.json`);
   await writeFile(file, `${JSON.stringify(saved, null, 2)}\n`);
-}
-
-/** `at rollout (file:///…/agent.ts?…:12:5)`, `at async /…/agent.ts:12:5` */
-const FRAME = /^at (.*):(\d+):(\d+)\)?$/;
-const ABSOLUTE = /^(?:\/|file:|[A-Za-z]:[\\/])/;
-
-/** `agent.ts:12:5`, relative to the agent's folder; null if no frame of the stack is in it. */
-export function placeOfThrow(error: unknown, agentFile: string): string | null {
-  if (!(error instanceof Error) || error.stack === undefined) return null;
-  const folder = dirname(agentFile);
-  for (const line of error.stack.split('\n')) {
-    const [, called = '', row, column] = FRAME.exec(line.trim()) ?? [];
-    const [place = ''] = called
-      .slice(called.lastIndexOf('(') + 1)
-      .replace(/^async /, '')
-      .split('?');
-    const file = relative(folder, pathOf(place));
-    if (ABSOLUTE.test(place) && !file.startsWith('..') && !file.includes('node_modules'))
-      return `${file}:${row}:${column}`;
-  }
-  return null;
-}
-
-function pathOf(place: string): string {
-  return place.startsWith('file:') && URL.canParse(place) ? fileURLToPath(place) : place;
 }

@@ -17,8 +17,6 @@ import { isExternal } from '../../play/external.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 
 export async function tryAgent(context: TryContext): Promise<number> {
-  // Errors of an agent in TypeScript name its lines as they were written.
-  process.setSourceMapsEnabled(true);
   const saveFolder = folderOf(context);
   const plan = await planTry(context);
   const groups = await withEngine(plan, context, (engine) => play(plan, context, engine, saveFolder));
@@ -57,10 +55,13 @@ function play(
   });
 }
 
-function summarise({ agentFile, player }: TryPlan, groups: readonly TriedGroup[]): TrySummary {
+function summarise({ agentFile, player, scenarios, of }: TryPlan, groups: readonly TriedGroup[]): TrySummary {
   const { name, reward, roles = {} } = agentFile.agent;
   const standIns = Object.entries(roles).filter(([, role]) => isPlayedByCheckpoint(role));
   const notes = [
+    ...(scenarios.length < of
+      ? [`played ${scenarios.length} of ${plural(of, 'scenario')}, a sample that is the same each time`]
+      : []),
     ...(player.hosted === null
       ? []
       : [

@@ -1,9 +1,11 @@
 /** Step to recompute, and the inputs of its `train` activity. */
-import type { InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
+import type { Branch, InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { policyName, type CheckpointName } from '../../core/policy-name.ts';
+import { branchOfStep } from '../../core/lineage.ts';
+import { checkpointName, policyName, type CheckpointName } from '../../core/policy-name.ts';
 import { judgedKey, placeOfGroup, rolloutsKey } from '../../store/layout.ts';
 import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { readLineage } from '../../store/records/lineage.ts';
 import { checkpointOf, trainingOf, weightsOf, type Manifest } from '../../store/records/manifest.ts';
 import { isPruned } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
@@ -31,9 +33,10 @@ export async function readRecomputePlan(
   const found = isFound ? await findCheckpoint(store, named) : null;
   if (found !== null && found.run !== run)
     throw new UsageError(`${run}@production is ${policyName(found)}, of another run; pass ${policyName(found)}`);
-  const chosen = chooseStep(chain, found ?? named);
+  const lineage = await readLineage(store, run);
+  const chosen = chooseStep(chain, found ?? named, lineage);
   if (chosen === null) return 'no step is committed yet';
-  const name = policyName(chosen);
+  const name = checkpointName(chosen, lineage);
   const parent = parents.get(chosen.key) ?? null;
   const { manifest, sha256 } = chosen.commit;
   const broken = [chosen.key, manifest.adapterConfig.key, ...groupKeys(chosen)].find((key) => findings.isBroken(key));
@@ -48,11 +51,15 @@ export async function readRecomputePlan(
 type CommittedStep = StoredStep & { commit: NonNullable<StoredStep['commit']> };
 
 /** Looks in the chain read for verification, because a run with damaged objects still has steps. */
-function chooseStep(chain: readonly StoredStep[], { run, branch, step }: CheckpointName): CommittedStep | null {
+function chooseStep(
+  chain: readonly StoredStep[],
+  { run, branch, step }: CheckpointName,
+  lineage: readonly Branch[],
+): CommittedStep | null {
   const committed = chain.filter((each): each is CommittedStep => each.commit !== null);
   const last = committed.at(-1);
   if (last === undefined && step === 'latest') return null;
-  const wanted = branch ?? (step === 'latest' ? last?.branch : 0);
+  const wanted = branch ?? (typeof step === 'number' ? branchOfStep(lineage, step) : last?.branch);
   const ofBranch = committed.filter((each) => each.branch === wanted);
   const chosen = step === 'latest' ? ofBranch.at(-1) : ofBranch.find((each) => each.step === step);
   if (chosen !== undefined) return chosen;
@@ -60,7 +67,7 @@ function chooseStep(chain: readonly StoredStep[], { run, branch, step }: Checkpo
   if (typeof step === 'string')
     throw new UsageError(`branch ${place.branch} of ${run} has no committed step; pass another one, or ${run}@latest`);
   const before = ofBranch.findLast((each) => each.step <= step) ?? null;
-  throw new UsageError(describeUncommitted({ ...place, step }, before));
+  throw new UsageError(describeUncommitted({ ...place, step }, before && { ...before, run }, lineage));
 }
 
 function groupKeys(step: CommittedStep): string[] {

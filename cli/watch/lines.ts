@@ -4,7 +4,7 @@ import { sumUsd } from '../../core/costs.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
 import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
-import { warnOfLastStep } from '../../core/training-warnings.ts';
+import { warnOfLastEvaluation, warnOfLastStep, type TrainingWarning } from '../../core/training-warnings.ts';
 import type { RunProgress } from './follow-run.ts';
 import { describeTrainingBriefly } from './training-text.ts';
 import {
@@ -67,8 +67,8 @@ function describeStepCost({ costs }: StepSummary): string {
   return costs === undefined || Object.keys(costs.usd).length === 0 ? '' : `$${formatUsd(sumUsd(costs.usd))}`;
 }
 
-function warningLines(steps: readonly StepSummary[], index: number): string[] {
-  return warnOfLastStep(steps.slice(0, index + 1)).map(({ text }) => `warning: ${text}`);
+function warningLines(warnings: readonly Pick<TrainingWarning, 'text'>[]): string[] {
+  return warnings.map(({ text }) => `warning: ${text}`);
 }
 
 /** A step's wall time: what the run measured as `step`. */
@@ -98,12 +98,18 @@ export function linesSince(before: Told, { state, steps }: RunProgress): { lines
   const events = [
     ...steps.map((summary, index) => ({
       at: summary.step,
-      lines: () => [stepLine(summary, state.steps), ...warningLines(steps, index)],
+      lines: () => {
+        const known = state.evals.filter(({ step }) => step < summary.step);
+        return [stepLine(summary, state.steps), ...warningLines(warnOfLastStep(steps.slice(0, index + 1), known))];
+      },
     })),
     // State and steps are read separately: an evaluation waits for its step.
     ...state.evals
       .filter(({ step }) => step <= lastStep)
-      .map((each) => ({ at: each.step + 0.5, lines: () => [evalLine(each)] })),
+      .map((each, index, evals) => ({
+        at: each.step + 0.5,
+        lines: () => [evalLine(each), ...warningLines(warnOfLastEvaluation(evals.slice(0, index + 1)))],
+      })),
   ];
   const fresh = events.filter(({ at }) => at > told.at).toSorted((a, b) => a.at - b.at);
   const lines = fresh.flatMap((event) => event.lines());

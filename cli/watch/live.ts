@@ -168,7 +168,9 @@ function describeSpeed(steps: readonly StepSummary[], width: number): string {
 }
 
 function tail({ status, events, hint, state, steps }: LiveModel, width: number, colors: Colors): string[] {
-  const warnings = warnOfTraining(steps).map(({ text }) => colors.yellow(clipLine(`warning: ${text}`, width)));
+  const warnings = warnOfTraining(steps, state?.evals).map(({ text }) =>
+    colors.yellow(clipLine(`warning: ${text}`, width)),
+  );
   const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clipLine(`note: ${note}`, width)));
   const recent = events.slice(-4).map((event) => colors.yellow(clipLine(`· ${event}`, width)));
   const now = status === null ? [] : [clipLine(status, width)];

@@ -10,6 +10,7 @@ import {
   formatDuration,
   formatNumber,
   metricLabel,
+  olderThan,
   plural,
   sortMetrics,
   valueOf,
@@ -49,12 +50,12 @@ function hintLine(state: RunState, steps: RunProgress['steps']): string[] {
   return hint === null ? [] : [`hint: ${hint}`];
 }
 
-function evalTable({ evalBefore, evalAfter }: RunState): string[] {
+function evalTable({ step, evalBefore, evalAfter }: RunState): string[] {
   if (evalBefore === null || evalAfter === null) return [];
   const names = ['reward', ...sortMetrics(Object.keys(evalAfter.metrics))];
   const width = Math.max(...names.map((name) => name.length)) + 2;
   return [
-    `${''.padEnd(width)}  before   after`,
+    `${''.padEnd(width)}  before   after${olderThan(step, evalAfter)}`,
     ...names.map((name) => {
       const [before, after] = [evalBefore, evalAfter].map((evaluation) =>
         formatNumber(valueOf(evaluation, name)).padStart(6),
@@ -65,8 +66,8 @@ function evalTable({ evalBefore, evalAfter }: RunState): string[] {
 }
 
 /** `before: 0.510 win · after: 0.930 win (200 held-out scenarios)` */
-function headlineLine({ evalBefore, evalAfter }: RunState): string[] {
+function headlineLine({ step, evalBefore, evalAfter }: RunState): string[] {
   if (evalBefore === null) return [];
-  const after = evalAfter === null ? '' : ` · after: ${describeHeadline(evalAfter)}`;
+  const after = evalAfter === null ? '' : ` · after: ${describeHeadline(evalAfter)}${olderThan(step, evalAfter)}`;
   return [`before: ${describeHeadline(evalBefore)}${after} (${describeHeldOut(evalBefore)})`];
 }

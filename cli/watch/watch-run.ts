@@ -1,4 +1,5 @@
 /** Watches a run in its store, with pending activities if a server answers. */
+import { readStored, TimesFileSchema } from '../../store/records/file-schemas.ts';
 import { requireRun, readEvalRollouts, readGroups } from '../../store/records/run-reader.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
@@ -6,9 +7,10 @@ import { isFinal, readProgress, followRun, unlessAway, type RunProgress } from '
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { resultLines } from './result.ts';
 import { createViewer, type Viewer } from './viewer.ts';
-import type { RunState, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import type { Store } from '../../store/store.ts';
 import { branchOfStep } from '../../core/lineage.ts';
+import { evalTimesKey, groupTimesKey } from '../../store/layout.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 
 export async function watchRun(environment: CommandEnvironment, run: string): Promise<number> {
@@ -65,34 +67,44 @@ async function firstFailure(store: Store, progress: RunProgress): Promise<string
   return 'seen' in look ? look.seen : null;
 }
 
-/** First recorded failure of an attempt; null until there is one. */
+/** First recorded failure of an attempt, with the line that threw; null until there is one. */
 async function findFirstFailure(store: Store, { state, steps }: RunProgress): Promise<string | null> {
   if (state === null) return null;
   const evaluation = state.evals.find(({ failed }) => failed > 0);
   const step = steps.find(({ failedAttempts }) => failedAttempts > 0);
-  if (evaluation === undefined && step === undefined) return null;
-  const record = (await failedInEval(store, state, evaluation?.step)) ?? (await failedInStep(store, state, step));
-  return record?.failure ? `an attempt failed: ${record.failure.message.split('\n')[0]}` : null;
+  const parts =
+    evaluation === undefined ? await readStep(store, state, step) : await readEvaluation(store, state, evaluation);
+  for (const { attempts, timesKey } of parts) {
+    const failed = attempts.find(({ failure }) => failure !== null);
+    if (failed)
+      return `an attempt failed: ${failed.failure?.message.split('\n')[0]}${await placeOf(store, timesKey, failed)}`;
+  }
+  return null;
 }
 
-async function failedInEval(
-  store: Store,
-  { run, lineage }: RunState,
-  step?: number,
-): Promise<AttemptRecord | undefined> {
-  if (step === undefined) return undefined;
-  const branch = branchOfStep(lineage, step);
-  const rollouts = await readEvalRollouts(store, { run, branch, step });
-  return rollouts?.attempts.find(({ failure }) => failure !== null);
+interface Played {
+  readonly attempts: readonly AttemptRecord[];
+  readonly timesKey: string;
 }
 
-async function failedInStep(
-  store: Store,
-  { run, lineage }: RunState,
-  summary?: StepSummary,
-): Promise<AttemptRecord | undefined> {
-  if (summary === undefined) return undefined;
-  const { step } = summary;
-  const groups = await readGroups(store, { run, branch: branchOfStep(lineage, step), step });
-  return groups.flatMap(({ rollouts }) => rollouts.attempts).find(({ failure }) => failure !== null);
+async function readEvaluation(store: Store, { run, lineage }: RunState, { step }: EvalResult): Promise<Played[]> {
+  const place = { run, branch: branchOfStep(lineage, step), step };
+  const attempts = (await readEvalRollouts(store, place))?.attempts ?? [];
+  return [{ attempts, timesKey: evalTimesKey(place) }];
+}
+
+async function readStep(store: Store, { run, lineage }: RunState, summary?: StepSummary): Promise<Played[]> {
+  if (summary === undefined) return [];
+  const place = { run, branch: branchOfStep(lineage, summary.step), step: summary.step };
+  const groups = await readGroups(store, place);
+  return groups.map(({ group, rollouts }) => ({
+    attempts: rollouts.attempts,
+    timesKey: groupTimesKey({ ...place, group }),
+  }));
+}
+
+async function placeOf(store: Store, timesKey: string, { attempt }: AttemptRecord): Promise<string> {
+  const times = await readStored(store, timesKey, TimesFileSchema);
+  const at = times?.attemptTimes?.[attempt]?.thrownAt;
+  return at === undefined ? '' : ` (${at})`;
 }

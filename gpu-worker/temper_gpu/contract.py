@@ -140,6 +140,7 @@ class EvalResult(Strict):
     rollouts_sha256: Annotated[
         str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
     ]
+    same_answer_share: Annotated[float | None, Field(alias="sameAnswerShare")] = None
 
 
 ChatTemplateKwargs = TypeAliasType(
@@ -442,6 +443,9 @@ class Prepared(Strict):
     eval_scenarios: Annotated[
         int, Field(alias="evalScenarios", ge=1, le=9007199254740991)
     ]
+    eval_scenarios_of: Annotated[
+        int | None, Field(alias="evalScenariosOf", ge=1, le=9007199254740991)
+    ] = None
     held_out: Annotated[bool, Field(alias="heldOut")]
     agent_code_sha256: Annotated[
         str, Field(alias="agentCodeSha256", pattern="^[0-9a-f]{64}$")
@@ -727,6 +731,7 @@ class Evaluated(Strict):
     rollouts_sha256: Annotated[
         str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
     ]
+    same_answer_share: Annotated[float | None, Field(alias="sameAnswerShare")] = None
     usage: Usage | None = None
 
 

@@ -16,10 +16,11 @@ export function metricsOfRow(row: ToldRow): NamedMetrics {
   return { [STEP_METRIC]: row.step, ...metrics };
 }
 
-/** All numbers of a step. Those that a step does not have are absent. */
+/** All numbers of a step. Those that a step does not have are absent. An agent's take no place of Temper's own. */
 export function metricsOfStep(summary: StepSummary, totals: StepTotals): NamedMetrics {
   const { train, seconds } = summary;
   return finite({
+    ...renamed(summary.metrics, JUDGING, (name) => `train/${name}`),
     'train/reward': summary.reward,
     'train/exception_rate': share(summary.failedAttempts, summary.attempts),
     'train/truncation_rate': share(summary.truncatedAttempts ?? summary.train['truncated'], summary.attempts),
@@ -36,15 +37,14 @@ export function metricsOfStep(summary: StepSummary, totals: StepTotals): NamedMe
     'throughput/avg_trainer_tok_per_s': rate(summary.train['trainedTokens'], summary.seconds['train']),
     ...costMetrics(summary),
     ...renamed(train, TRAINER, (name) => `trainer/${snakeCase(name)}`),
-    ...renamed(summary.metrics, JUDGING, (name) => `train/${name}`),
     ...renamed(seconds, TIMES, (name) => `time/${snakeCase(name)}_s`),
   });
 }
 
 export function metricsOfEvaluation({ reward, metrics, attempts, failed }: EvalResult): NamedMetrics {
   return finite({
-    'val/reward': reward,
     ...renamed(metrics, {}, (name) => `val/${name}`),
+    'val/reward': reward,
     'val/exception_rate': failed / attempts,
   });
 }
@@ -82,7 +82,7 @@ const TRAINER: Named = {
   kl: 'loss/kl_div',
   gradNorm: 'loss/grad_norm',
   trainedTokens: 'data/step_trainer_tokens',
-  heldOutLoss: 'val/loss',
+  heldOutLoss: 'loss/val',
 };
 
 function renamed(
@@ -90,7 +90,8 @@ function renamed(
   names: Named,
   other: (name: string) => string,
 ): Record<string, number | null> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [names[name] ?? other(name), value]));
+  const nameOf = (name: string): string => (Object.hasOwn(names, name) ? names[name]! : other(name));
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [nameOf(name), value]));
 }
 
 /** Groups that were played, replaced ones included. */

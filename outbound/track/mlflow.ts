@@ -4,7 +4,9 @@
  */
 import { withoutSlash } from '../../core/base-url.ts';
 import type { MlflowSettings } from '../../core/contract-outbound.ts';
-import { callHttp, type TargetAnswer, type HttpCaller } from '../http.ts';
+import { hashOf } from '../../core/hashes.ts';
+import { TemperError } from '../../core/failures.ts';
+import { callHttp, explainRefusal, type TargetAnswer, type HttpCaller, type HttpRequest } from '../http.ts';
 import type { ToldRow, Target, ToldRun } from '../target.ts';
 import { latestMetrics } from './latest-metrics.ts';
 import { metricsOfRow } from './metric-names.ts';
@@ -44,7 +46,7 @@ export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: Tr
     onRollback: 'restart',
     async begin(told) {
       const api = open(told);
-      const name = settings.experiment ?? env['MLFLOW_EXPERIMENT_NAME'] ?? told.run.config.agent;
+      const name = settings.experiment ?? (env['MLFLOW_EXPERIMENT_NAME'] || told.run.config.agent);
       const experiment = await findOrMakeExperiment(api, name);
       const id = (await findRun(api, experiment, told)) ?? (await makeRun(api, experiment, told, settings.tags));
       await call(api, 'runs/update', { run_id: id, status: 'RUNNING' });
@@ -76,10 +78,10 @@ export function openMlflow(
   env: NodeJS.ProcessEnv,
   { fetch, signal }: Pick<HttpCaller, 'fetch' | 'signal'>,
 ): MlflowApi {
-  const baseUrl = withoutSlash(url ?? env['MLFLOW_TRACKING_URI'] ?? LOCAL);
+  const baseUrl = withoutSlash(url ?? (env['MLFLOW_TRACKING_URI'] || LOCAL));
   const variable = env[TOKEN_VARIABLE] ? TOKEN_VARIABLE : PASSWORD_VARIABLE;
-  const caller = { system: 'MLflow', keyVariable: variable, key: env[variable] ?? null, fetch, signal };
-  const password = variable === PASSWORD_VARIABLE ? env[PASSWORD_VARIABLE] : undefined;
+  const caller = { system: 'MLflow', keyVariable: variable, key: env[variable] || null, fetch, signal };
+  const password = (variable === PASSWORD_VARIABLE && env[PASSWORD_VARIABLE]) || undefined;
   const login = `${env['MLFLOW_TRACKING_USERNAME'] ?? ''}:${password ?? ''}`;
   return {
     caller,
@@ -89,14 +91,20 @@ export function openMlflow(
 }
 
 export async function findOrMakeExperiment(api: MlflowApi, name: string): Promise<string> {
-  for (;;) {
-    const found = await call(api, `experiments/get-by-name?experiment_name=${encodeURIComponent(name)}`, null, [404]);
-    if (found.status !== 404) return textAt(found, 'experiment', 'experiment_id');
-    // Two runs that begin together: the second one finds it.
-    const made = await call(api, 'experiments/create', { name }, [400]);
-    if (made.status !== 400) return textAt(made, 'experiment_id');
-    if (!made.text.includes('RESOURCE_ALREADY_EXISTS')) return textAt(made, 'experiment_id');
-  }
+  const find = () => call(api, `experiments/get-by-name?experiment_name=${encodeURIComponent(name)}`, null, [404]);
+  const found = await find();
+  if (found.status !== 404) return textAt(found, 'experiment', 'experiment_id');
+  const made = await call(api, 'experiments/create', { name }, [400]);
+  if (made.status !== 400) return textAt(made, 'experiment_id');
+  if (!made.text.includes('RESOURCE_ALREADY_EXISTS'))
+    throw explainRefusal(api.caller, requestOf(api, 'experiments/create', { name }), made);
+  // Two runs that begin together: the second one finds it.
+  const others = await find();
+  if (others.status !== 404) return textAt(others, 'experiment', 'experiment_id');
+  throw new TemperError(
+    'BadConfig',
+    `the experiment ${JSON.stringify(name)} of MLflow is deleted, or belongs to others; restore it, or set experiment in mlflow({ … })`,
+  );
 }
 
 async function findRun(api: MlflowApi, experiment: string, told: ToldRun): Promise<string | null> {
@@ -141,9 +149,18 @@ function metricsOf({ at, step }: ToldRow, metrics: Readonly<Record<string, numbe
   return Object.entries(metrics).map(([key, value]) => ({ key: keyOf(key), value, timestamp: at, step }));
 }
 
-/** Letters, digits and `_-. :/` are all that a name may have. */
+const MOST_KEY = 250;
+
+/**
+ * Letters, digits and `_-. :/` are all that a name may have, and it must be a path in its shortest form. A name that is
+ * changed gets a part of its hash, so that two names never become one.
+ */
 function keyOf(name: string): string {
-  return name.replaceAll(/[^\w\-. :/]/g, '_').slice(0, 250);
+  const folders = name.replaceAll(/[^\w\-. :/]/g, '_').split('/');
+  const key = folders
+    .map((part) => (/^\.{0,2}$/.test(part) ? part.padEnd(1, '_').replaceAll('.', '_') : part))
+    .join('/');
+  return key === name && key.length <= MOST_KEY ? key : `${key.slice(0, MOST_KEY - 7)}_${hashOf(name).slice(0, 6)}`;
 }
 
 function call(
@@ -152,8 +169,12 @@ function call(
   json: object | null,
   expected: readonly number[] = [],
 ): Promise<TargetAnswer> {
-  const request = { url: `${api.baseUrl}/api/2.0/mlflow/${path}`, headers: api.headers, expected };
-  return callHttp(api.caller, json === null ? request : { ...request, method: 'POST', json });
+  return callHttp(api.caller, { ...requestOf(api, path, json), expected });
+}
+
+function requestOf({ baseUrl, headers }: MlflowApi, path: string, json: object | null): HttpRequest {
+  const request = { url: `${baseUrl}/api/2.0/mlflow/${path}`, headers };
+  return json === null ? request : { ...request, method: 'POST', json };
 }
 
 function parts<T>(all: readonly T[], most: number): T[][] {

@@ -21,7 +21,7 @@ interface Entry {
 export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: TrackerPlace): Target {
   const log = async (told: ToldRun, entries: readonly Entry[]): Promise<void> => {
     const baseUrl = trackioUrl(settings, env);
-    const project = settings.project ?? env['TRACKIO_PROJECT'] ?? told.run.config.agent;
+    const project = settings.project ?? (env['TRACKIO_PROJECT'] || told.run.config.agent);
     await bulkLog(trackioCaller(baseUrl, { env, fetch, signal: told.signal }), baseUrl, { project, told, entries });
   };
   return {
@@ -46,7 +46,7 @@ export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: 
 }
 
 export function trackioUrl({ url }: Pick<TrackioSettings, 'url'>, env: NodeJS.ProcessEnv): string {
-  return withoutSlash(url ?? env['TRACKIO_SERVER_URL'] ?? LOCAL);
+  return withoutSlash(url ?? (env['TRACKIO_SERVER_URL'] || LOCAL));
 }
 
 /** A Space knows the hub's token. No other server gets it: on this machine, anybody may listen on the usual port. */

@@ -33,7 +33,7 @@ export function createWandbTracker(settings: WandbSettings, place: TrackerPlace)
     batch: BATCH,
     onRollback: 'restart',
     async begin(told) {
-      const project = settings.project ?? place.env['WANDB_PROJECT'] ?? told.run.config.agent;
+      const project = settings.project ?? (place.env['WANDB_PROJECT'] || told.run.config.agent);
       const bucket = await upsertRun(api(told), told, { settings, project, entity: entityOf(settings, place) });
       return {
         entity: bucket.project.entity.name,
@@ -71,11 +71,11 @@ export function openWandbApi(
 ): WandbApi {
   const key = requireKey(env, KEY_VARIABLE, 'Weights & Biases');
   const caller: HttpCaller = { system: 'Weights & Biases', keyVariable: KEY_VARIABLE, key, fetch, signal };
-  return { caller, baseUrl: withoutSlash(baseUrl ?? env['WANDB_BASE_URL'] ?? CLOUD) };
+  return { caller, baseUrl: withoutSlash(baseUrl ?? (env['WANDB_BASE_URL'] || CLOUD)) };
 }
 
 function entityOf({ entity }: WandbSettings, { env }: TrackerPlace): string | null {
-  return entity ?? env['WANDB_ENTITY'] ?? null;
+  return entity ?? (env['WANDB_ENTITY'] || null);
 }
 
 function placeOf({ memory }: ToldRun): { project: string; entity: string | null } {

@@ -4,6 +4,7 @@
  * The journal keeps where that was: in a repetition, answers come at once and nothing waits.
  */
 import { TemperError } from '../../core/failures.ts';
+import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
 import type { CallFrame, Completion } from './answer.ts';
 import { callId, callName } from './recorded-calls.ts';
@@ -63,8 +64,7 @@ export class Turns {
   reward(turn: unknown, reward: unknown): void {
     const name = this.#nameOf(turn);
     if (name === null) throw refusal('must be given a completion of one choice, a choice, or the id of an answer');
-    if (typeof reward !== 'number' || !Number.isFinite(reward))
-      throw refusal(`must be given a finite reward, got ${String(reward)}`);
+    if (!isReward(reward)) throw refusal(`must be given a reward, ${REWARD_RULE}, got ${String(reward)}`);
     this.rewards.set(name, (this.rewards.get(name) ?? 0) + reward);
   }
 

@@ -1,4 +1,5 @@
 /** `roleRewards` of a rollout's result: checked, and turned into the attempt's reward and metrics. */
+import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { showValue } from '../../core/show-value.ts';
 import { mean, type Metrics } from '../../core/statistics.ts';
 import { isRewarded, type RolePlayers, type RoleDefinitions } from './role-definition.ts';
@@ -25,10 +26,13 @@ export function readRoleRewards(
   const unknown = [...rewards.keys()].find((name) => !names.includes(name));
   if (unknown !== undefined)
     return { failure: `roleRewards may name the roles ${names.join(', ')}, got ${unknown}; ${shape}` };
-  const wrong = names.find((name) => !isReward(rewards.get(name)) && (rewards.has(name) || rewarded.includes(name)));
+  const wrong = names.find(
+    (name) =>
+      rewards.get(name) !== null && !isReward(rewards.get(name)) && (rewards.has(name) || rewarded.includes(name)),
+  );
   if (wrong !== undefined)
     return {
-      failure: `roleRewards.${wrong} must be a finite number, or null if the role did not play, got ${showValue(rewards.get(wrong))}; ${shape}`,
+      failure: `roleRewards.${wrong} must be ${REWARD_RULE}, or null if the role did not play, got ${showValue(rewards.get(wrong))}; ${shape}`,
     };
   const played = names.flatMap((name) =>
     typeof rewards.get(name) === 'number' ? [[name, Number(rewards.get(name))] as const] : [],
@@ -41,8 +45,4 @@ export function readRoleRewards(
     roleRewards: Object.fromEntries(played),
     metrics: Object.fromEntries(own.map(([name, each]) => [`reward/${name}`, each])),
   };
-}
-
-function isReward(value: unknown): boolean {
-  return value === null || Number.isFinite(value);
 }

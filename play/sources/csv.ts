@@ -2,7 +2,15 @@ import { Readable } from 'node:stream';
 
 import { TemperError } from '../../core/failures.ts';
 import { decodeFile } from './decode-file.ts';
-import { fileSource, unreadable, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
+import {
+  checkColumns,
+  fileSource,
+  unreadable,
+  type Identified,
+  type MapOptions,
+  type Row,
+  type RowSource,
+} from './row-source.ts';
 
 export interface CsvOptions<R, S> extends MapOptions<R, S> {
   /** Default: a comma, or a tab for a file that ends in `.tsv`. */
@@ -18,6 +26,9 @@ export function csvSource<R, S extends Identified>(
   return fileSource(file, { unit: 'line', isTable: true, read }, options);
 }
 
+/** Bounds memory: an open quote makes one record of all that follows. */
+const MOST_RECORD = 32 * 1024 ** 2;
+
 interface CsvRecord {
   readonly record: Record<string, string>;
   /** `lines` is the number of the record's last one. */
@@ -26,8 +37,9 @@ interface CsvRecord {
 
 async function* readCsv(file: string, delimiter: string): AsyncGenerator<Row> {
   const { parse } = await import('csv-parse');
-  const columns = (names: string[]): string[] => checkColumns(names, file);
-  const records = parse({ columns, info: true, skip_empty_lines: true, delimiter });
+  const columns = (names: string[]): string[] => checkHeader(names, file);
+  const limits = { max_record_size: MOST_RECORD };
+  const records = parse({ columns, info: true, skip_empty_lines: true, delimiter, ...limits });
   const texts = Readable.from(decodeFile(file));
   texts.on('error', (error) => records.destroy(error)).pipe(records);
   try {
@@ -41,15 +53,14 @@ async function* readCsv(file: string, delimiter: string): AsyncGenerator<Row> {
   }
 }
 
-function checkColumns(names: string[], file: string): string[] {
+function checkHeader(names: string[], file: string): string[] {
   const [delimiter] = names.length === 1 ? (/[;\t|]/.exec(names[0] ?? '') ?? []) : [];
-  const shown = JSON.stringify(names).slice(0, 200);
   if (delimiter !== undefined) {
+    const shown = JSON.stringify(names).slice(0, 200);
     const remedy = `pass csv(…, { delimiter: ${JSON.stringify(delimiter)} })`;
     throw new TemperError('BadConfig', `columns of ${file} must be separated by commas, got ${shown}; ${remedy}`);
   }
-  const wrong = names.find((name, index) => name === '' || names.indexOf(name) !== index);
-  if (wrong === undefined) return names;
-  const remedy = `correct its first line${wrong === '' ? ', or write it without an index (pandas: index=False)' : ''}`;
-  throw new TemperError('BadConfig', `columns of ${file} must have names of their own, got ${shown}; ${remedy}`);
+  const index = names.includes('') ? ', or write it without an index (pandas: index=False)' : '';
+  checkColumns(names, file, `correct its first line${index}`);
+  return names;
 }

@@ -1,4 +1,13 @@
-import { fileSource, unreadable, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
+import { TemperError } from '../../core/failures.ts';
+import {
+  checkColumns,
+  fileSource,
+  unreadable,
+  type Identified,
+  type MapOptions,
+  type Row,
+  type RowSource,
+} from './row-source.ts';
 import { withNumbers } from './row-values.ts';
 
 /** Rows of a Parquet file. */
@@ -14,18 +23,24 @@ const BYTES_AT_ONCE = 32 * 1024 ** 2;
 
 /** `first` rows come before those of this file. */
 export async function* readParquet(file: string, first = 0): AsyncGenerator<Row> {
-  const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } = await import('hyparquet');
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } = await import('hyparquet');
   const { compressors: all } = await import('hyparquet-compressors');
   const compressors = Object.fromEntries(Object.entries(all).map(([codec, read]) => [codec, orNothing(read)]));
   try {
     const buffer = await asyncBufferFromFile(file);
     const metadata = await parquetMetadataAsync(buffer);
+    checkColumns(
+      parquetSchema(metadata).children.map(({ element }) => element.name),
+      file,
+      'write it anew',
+    );
     let number = first;
     for (const [rowStart, rowEnd] of planReads(metadata.row_groups)) {
       const options = { file: buffer, metadata, compressors, utf8: false, useOffsetIndex: true, rowStart, rowEnd };
       for (const row of await parquetReadObjects(options)) yield { value: withNumbers(row), number: ++number };
     }
   } catch (cause) {
+    if (cause instanceof TemperError) throw cause;
     throw unreadable(file, cause, 'it must be a whole Parquet file without encryption');
   }
 }

@@ -150,6 +150,13 @@ function callMap(map: MapRow, row: unknown, index: number, place: () => string):
   }
 }
 
+/** A row holds one value for a name: of two columns that share it, one would be lost. */
+export function checkColumns(names: readonly string[], of: string, remedy: string): void {
+  if (!names.includes('') && new Set(names).size === names.length) return;
+  const shown = JSON.stringify(names).slice(0, 200);
+  throw new TemperError('BadConfig', `columns of ${of} must have names of their own, got ${shown}; ${remedy}`);
+}
+
 /** A misspelt column would otherwise be undefined, which JSON drops from every scenario. */
 function refuseOtherColumns(name: string): ProxyHandler<object> {
   return {

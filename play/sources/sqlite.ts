@@ -8,6 +8,7 @@ import { join } from 'node:path';
 
 import { TemperError } from '../../core/failures.ts';
 import {
+  checkColumns,
   resolvePath,
   RowSource,
   unreadable,
@@ -58,13 +59,47 @@ async function* readQuery(file: string, query: string): AsyncGenerator<Row> {
     statement = database.prepare(query);
     statement.setReadBigInts?.(true);
     let number = 0;
-    for (const value of statement.iterate?.() ?? statement.all())
+    for (const value of statement.iterate?.() ?? statement.all()) {
+      if (number === 0) checkNames(database, query, value as object, `the query on ${file}`);
       yield { value: withNumbers({ ...(value as object) }), number: ++number };
+    }
   } catch (cause) {
+    if (cause instanceof TemperError) throw cause;
     throw unreadable(`the query on ${file}`, cause, 'correct the query or the file');
   } finally {
+    if (database !== undefined) close(database, statement);
+  }
+}
+
+/** A row has the last of columns of one name; as a subquery's, SQLite numbers the others. */
+function checkNames(database: Database, query: string, row: object, name: string): void {
+  const whole = query.trimEnd();
+  let inner: Statement;
+  try {
+    inner = database.prepare(`select * from (${whole.endsWith(';') ? whole.slice(0, -1) : whole}\n) limit 1`);
+  } catch {
+    // `pragma` and `explain` are no subqueries, and name their columns themselves.
+    return;
+  }
+  inner.setReadBigInts?.(true);
+  const [numbered] = inner.all();
+  inner.finalize?.();
+  const all = Object.keys(numbered as object);
+  if (all.length > Object.keys(row).length)
+    checkColumns(
+      all.map((each) => each.replace(/:\d+$/, '')),
+      name,
+      'name them with "as"',
+    );
+}
+
+function close(database: Database, statement: Statement | undefined): void {
+  try {
     statement?.finalize?.();
-    database?.close();
+  } catch {
+    // It throws the statement's error again, which is told already.
+  } finally {
+    database.close();
   }
 }
 

@@ -1,4 +1,5 @@
 /** Checks the definition of an agent: a JavaScript caller may pass values of any type. */
+import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { isExternal, type External } from '../../play/external.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
@@ -25,11 +26,13 @@ export function findProblem(definition: object): string | null {
   );
 }
 
-function findWrongOption(agent: string, { rollout, captureModel, mcp = [] }: Definition): string | null {
+function findWrongOption(agent: string, { rollout, captureModel, spreadBy, mcp = [] }: Definition): string | null {
   if (typeof rollout !== 'function')
     return `the agent ${agent} must have a function rollout, got ${showOption(rollout)}; add one`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
     return `captureModel of the agent ${agent} must be the name of a model, got ${showOption(captureModel)}; pass the one that your code asks for`;
+  if (spreadBy !== undefined && typeof spreadBy !== 'string')
+    return `spreadBy of the agent ${agent} must be the name of a field of its scenarios, got ${showOption(spreadBy)}; pass for example 'label'`;
   if (!Array.isArray(mcp) || !mcp.every(isToolServer))
     return `mcp of the agent ${agent} must be a list of servers, got ${showOption(mcp)}; pass [mcp({ … })]`;
   return null;
@@ -92,9 +95,9 @@ function findWeightsProblem(agent: string, rewards: unknown): string | null {
   const misnamed = entries.find(([name]) => !REWARD_NAME.test(name));
   if (misnamed !== undefined)
     return `the name of a reward of the agent ${agent} must be letters, digits, _ and -, got ${showOption(misnamed[0])}; rename it`;
-  const wrong = entries.find(([, weight]) => typeof weight !== 'number' || !Number.isFinite(weight));
+  const wrong = entries.find(([, weight]) => !isReward(weight));
   if (wrong !== undefined)
-    return `the weight of the reward ${wrong[0]} of the agent ${agent} must be a finite number, got ${showOption(wrong[1])}; ${remedy}`;
+    return `the weight of the reward ${wrong[0]} of the agent ${agent} must be ${REWARD_RULE}, got ${showOption(wrong[1])}; ${remedy}`;
   return entries.every(([, weight]) => weight === 0)
     ? `one of the rewards of the agent ${agent} must have another weight than 0, or nothing is learned; ${remedy}`
     : null;

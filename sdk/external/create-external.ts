@@ -1,5 +1,6 @@
 /** `external({ timeoutMs })`: the reward of an agent whose attempts are rewarded later, by people or other systems. */
 import { TemperError } from '../../core/failures.ts';
+import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { showOption } from '../options/show-option.ts';
@@ -31,8 +32,8 @@ export function findWaitProblem(of: string, options: object): string | null {
   const isTime = isCount(timeoutMs) && timeoutMs > 0 && timeoutMs <= MOST_TIMEOUT_MS;
   if (timeoutMs !== undefined && !isTime)
     return `timeoutMs of ${of} must be a whole number of milliseconds, at most two years, got ${showOption(timeoutMs)}; pass for example 7 * 86_400_000`;
-  if (onTimeout !== undefined && onTimeout !== 'drop' && !Number.isFinite(onTimeout))
-    return `onTimeout of ${of} must be 'drop' or a finite number, got ${showOption(onTimeout)}; pass the reward of attempts that nobody rewarded`;
+  if (onTimeout !== undefined && onTimeout !== 'drop' && !isReward(onTimeout))
+    return `onTimeout of ${of} must be 'drop' or ${REWARD_RULE}, got ${showOption(onTimeout)}; pass the reward of attempts that nobody rewarded`;
   if (minimum !== undefined && !isCount(minimum))
     return `minimum of ${of} must be a whole number of at least 0, got ${showOption(minimum)}; pass how many rewards a group needs`;
   const useless = Object.entries({ onTimeout, minimum }).find(([, value]) => value !== undefined);

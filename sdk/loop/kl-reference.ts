@@ -2,7 +2,7 @@
 import type { BlobRef, LoraConfig } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
-import { parsePolicyName } from '../../core/policy-name.ts';
+import { parseTrainedName } from '../../core/policy-name.ts';
 import { decodeJson } from '../../store/bytes/json.ts';
 import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import type { Manifest } from '../../store/records/manifest.ts';
@@ -13,8 +13,9 @@ import type { LoopRun } from './loop-run.ts';
 /** Its adapter, which the plan of the step names by its hash; nothing where none is named. */
 export async function findReference(run: LoopRun, named: string | undefined): Promise<{ klReference?: BlobRef }> {
   if (named === undefined) return {};
-  const policy = typeof named === 'string' ? parsePolicyName(named) : null;
-  if (policy === null) throw refused(`name one checkpoint as RUN@STEP, got ${JSON.stringify(named)}`, 'number');
+  const policy = typeof named === 'string' ? parseTrainedName(named) : null;
+  if (typeof policy?.step !== 'number')
+    throw refused(`name one checkpoint as RUN@STEP, got ${JSON.stringify(named)}`, 'number');
   const reference = await findTrainedPolicy(run.store, policy);
   if (!hasLearned(reference))
     throw refused(`be trained, but nothing of ${reference.name} is, so it is the base model`, 'none');

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 
 import type { Checkpoint } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from '../../core/plan-loop.ts';
 import { planRoles } from '../../core/plan-step.ts';
 import { policyName } from '../../core/policy-name.ts';
@@ -154,16 +155,24 @@ async function applyAfterEach(
   return byAttempt(judged.trajectories);
 }
 
+/** Metrics that `rulerScoreGroup` adds. */
+const SCORED: readonly string[] = ['agentReward', 'rulerScore'];
+
 function checkJudged(trajectory: Trajectory): void {
-  const { origin, reward } = trajectory;
+  const { origin, reward, metrics } = trajectory;
   rewardsOfTurns(trajectory);
   if (origin === null)
     throw new TemperError(
       'BadConfig',
       'afterEach must return trajectories of the group that it was given; copy one with trajectory.copy({ reward })',
     );
-  if (!Number.isFinite(reward))
-    throw new TemperError('BadConfig', `afterEach must leave finite rewards, got ${reward}; remove the trajectory`);
+  const problem = findMetricNameProblem(Object.keys(metrics).filter((name) => !SCORED.includes(name)));
+  if (problem !== null) throw new TemperError('BadConfig', `${problem} (in afterEach)`);
+  if (!isReward(reward))
+    throw new TemperError(
+      'BadConfig',
+      `afterEach must leave as rewards ${REWARD_RULE}, got ${reward}; remove the trajectory`,
+    );
 }
 
 /** An attempt that the script took out is trained no more, and says only which turn is which. */

@@ -1,6 +1,7 @@
 /** `model.train`: publishes verdicts, plans one step and trains it in its workflow, or finds it in the store. */
 import type { GroupResult, JudgeInput } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
+import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
 import { planRoles, rewardRules, toGroupRef, trainedGroups, type RewardRules } from '../../core/plan-step.ts';
@@ -113,8 +114,11 @@ function earnedByCall({ calls }: AttemptRecord, trajectories: readonly Trajector
 }
 
 function checkReward(reward: number): void {
-  if (Number.isFinite(reward)) return;
-  throw new TemperError('BadConfig', `a trajectory's reward must be finite, got ${reward}; set it before training`);
+  if (isReward(reward)) return;
+  throw new TemperError(
+    'BadConfig',
+    `a trajectory's reward must be ${REWARD_RULE}, got ${reward}; set it before training`,
+  );
 }
 
 type JudgeRules = RewardRules & Pick<JudgeInput, 'roles'>;

@@ -1,5 +1,6 @@
 /** Trajectories as the store keeps them, and back: choices as the indices of their calls. */
 import { TemperError } from '../../core/failures.ts';
+import { isReward } from '../../core/given-values.ts';
 import {
   wasCut,
   type AttemptRecord,
@@ -137,7 +138,7 @@ export function rewardsOfTurns(trajectory: Trajectory): Map<string, number> {
   const rewards = new Map<string, number>();
   for (const { choice, reward } of trajectory.turnRewards) {
     const name = callOfChoice(choice);
-    if (name === null || !known.has(name) || !Number.isFinite(reward)) throw badTurnReward(reward);
+    if (name === null || !known.has(name) || !isReward(reward)) throw badTurnReward(reward);
     rewards.set(name, (rewards.get(name) ?? 0) + reward);
   }
   return rewards;
@@ -149,7 +150,8 @@ function turnsOfRole(role: string): TemperError {
 }
 
 function badTurnReward(reward: number): TemperError {
-  const rule = 'turnRewards must be finite numbers for choices that the model sampled and that are part of a history';
+  const rule =
+    'turnRewards must be finite numbers of at most 1000000 for choices that the model sampled and that are part of a history';
   return new TemperError('BadConfig', `${rule}, got ${String(reward)}; pass { choice: completion.choices[0], reward }`);
 }
 

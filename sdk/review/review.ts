@@ -1,5 +1,6 @@
 /** `review({ pairwise: true })`: the reward of an agent whose attempts people compare, or score one by one. */
 import { TemperError } from '../../core/failures.ts';
+import { isWeight } from '../../core/given-values.ts';
 import { LEAST_COMPARISONS } from '../../core/plan-pairs.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
 import { findWaitProblem, type ExternalOptions } from '../external/create-external.ts';
@@ -74,8 +75,8 @@ function findReviewersProblem({ reviewers, question, onTimeout }: Record<string,
 function findWeightsProblem(weights: unknown): string | null {
   if (weights === undefined) return null;
   const { review: share, agent, ...rest } = (weights ?? {}) as { review?: unknown; agent?: unknown };
-  if (!isAmount(share) || !isAmount(agent) || Object.keys(rest).length > 0)
-    return 'weights of review must be { review, agent }, both numbers of at least 0; pass for example { review: 1, agent: 0.5 }';
+  if (!isWeight(share) || !isWeight(agent) || Object.keys(rest).length > 0)
+    return 'weights of review must be { review, agent }, both numbers from 0 to 1000000; pass for example { review: 1, agent: 0.5 }';
   return share > 0
     ? null
     : 'the weight of the review must be more than 0, or the run waits for nothing; raise it, or remove reward';
@@ -83,8 +84,4 @@ function findWeightsProblem(weights: unknown): string | null {
 
 function isBetween(value: unknown, least: number, most: number): boolean {
   return Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
-}
-
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }

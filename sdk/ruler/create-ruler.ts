@@ -1,5 +1,6 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. */
 import { TemperError } from '../../core/failures.ts';
+import { isWeight } from '../../core/given-values.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
 import { DEFAULT_RUBRIC } from '../../store/records/judging/prompt.ts';
@@ -58,9 +59,9 @@ function findProblem(options: object): string | null {
 function findWeightsProblem(weights: unknown): string | null {
   if (weights === undefined) return null;
   const { ruler, agent, ...rest } = (weights ?? {}) as { ruler?: unknown; agent?: unknown };
-  const isGood = isAmount(ruler) && isAmount(agent) && Object.keys(rest).length === 0;
+  const isGood = isWeight(ruler) && isWeight(agent) && Object.keys(rest).length === 0;
   if (!isGood)
-    return 'weights must be { ruler, agent }, both numbers of at least 0; pass for example { ruler: 1, agent: 0.5 }';
+    return 'weights must be { ruler, agent }, both numbers from 0 to 1000000; pass for example { ruler: 1, agent: 0.5 }';
   return ruler > 0
     ? null
     : 'the weight of the ruler must be more than 0, or the ruler has no effect; raise it, or remove reward';

@@ -2,7 +2,7 @@
 import pLimit from 'p-limit';
 
 import type { Branch, ExternalConfig } from '../../core/contract.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { branchOfStep } from '../../core/lineage.ts';
 import { hasWindow } from '../../core/plan-window.ts';
 import { groupTimesKey, rolloutsKey, runKey, stepsPrefix, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
@@ -11,7 +11,7 @@ import { readStored, RunFileSchema, TimesFileSchema } from './file-schemas.ts';
 import { readGiven, type GivenRow } from './given-rewards.ts';
 import { missingAttempts } from './given-verdict.ts';
 import { listGroups, readRollouts } from './group-files.ts';
-import { readBranches } from './lineage.ts';
+import { readLineage } from './lineage.ts';
 import { readCommit } from './run-reader.ts';
 import { readStepVerdict } from './step-verdict.ts';
 import type { AttemptRecord, Rollouts } from './trajectories.ts';
@@ -39,8 +39,7 @@ export async function listAwaited(store: Store, run: string): Promise<AwaitedGro
 export async function listOpenSteps(store: Store, run: string): Promise<AwaitedGroup[]> {
   const config = (await readStored(store, runKey(run), RunFileSchema))?.config;
   const oldest = config !== undefined && hasWindow(config) ? config.maxRewardStaleness : 0;
-  const branches = await readBranches(store, run);
-  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const lineage = await readLineage(store, run);
   const limit = pLimit(GROUPS_AT_ONCE);
   const found: AwaitedGroup[] = [];
   let age = 0;

@@ -50,6 +50,14 @@ export async function readCurve(store: Store, run: string, end: CurveEnd | null)
   return end === null ? curve : curve.filter(({ step }) => step <= end.step);
 }
 
+/** Lines of one branch, also beyond the step at which a rollback left it. */
+export async function readBranchCurve(store: Store, run: string, branch: number): Promise<StepSummary[]> {
+  const keys: string[] = [];
+  for await (const key of store.list(curvePrefix(run)))
+    if (key.startsWith(`${curvePrefix(run)}/${branch}.`)) keys.push(key);
+  return (await Promise.all(inCurveOrder(keys).map((key) => readCurveFile(store, key)))).flat();
+}
+
 /** The curve of a run that has gone on, on the same branch, since `known` was read. Costs what was added. */
 export async function extendCurve(
   store: Store,

@@ -105,7 +105,12 @@ export const TimesFileSchema = z.looseObject({
   attemptTimes: z
     .record(
       z.string(),
-      z.looseObject({ startedAt: z.int(), endedAt: z.int(), calls: z.array(z.tuple([z.int(), z.int()]).nullable()) }),
+      z.looseObject({
+        startedAt: z.int(),
+        endedAt: z.int(),
+        calls: z.array(z.tuple([z.int(), z.int()]).nullable()),
+        thrownAt: z.string().optional(),
+      }),
     )
     .optional(),
 });

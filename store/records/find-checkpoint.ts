@@ -1,12 +1,12 @@
 /** Finds a checkpoint by a user's name for it, by its place, or as the current one of a run. */
-import type { Checkpoint, RunState } from '../../core/contract.ts';
+import type { Branch, Checkpoint, RunState } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
-import { type CheckpointName, policyName } from '../../core/policy-name.ts';
+import { branchOfStep } from '../../core/lineage.ts';
+import { checkpointName, type CheckpointName, policyName } from '../../core/policy-name.ts';
 import { listSteps, rankByMetric, readCommitted } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
 import { stepsPrefix, type StepPlace } from '../layout.ts';
-import { readBranches } from './lineage.ts';
+import { readLineage } from './lineage.ts';
 import { checkpointOf } from './manifest.ts';
 import { findPromoted } from './promotions.ts';
 import { readCommit, requireRun } from './run-reader.ts';
@@ -18,11 +18,18 @@ export async function findCheckpoint(store: Store, { run, branch, step }: Checkp
   const { state } = await requireRun(store, run);
   if (step === 'best') return findBest(store, run, branch);
   if (step === 'latest') return findLatest(store, run, branch, state);
-  const place = { run, branch: branch ?? 0, step };
+  const lineage = await readLineage(store, run);
+  const place = { run, branch: branch ?? branchOfStep(lineage, step), step };
   const found = await readCheckpoint(store, place);
   if (found !== null) return found;
-  const before = await findLast(store, run, place.branch, step);
-  throw new TemperError('BadConfig', describeUncommitted(place, before));
+  const before =
+    branch === null ? await findLastOfLine(store, place, lineage) : await findLast(store, run, branch, step);
+  throw new TemperError('BadConfig', describeUncommitted(place, before, lineage));
+}
+
+/** Its name in commands and for people. */
+export async function nameCheckpoint(store: Store, checkpoint: StepPlace): Promise<string> {
+  return checkpointName(checkpoint, await readLineage(store, checkpoint.run));
 }
 
 /** It may be a checkpoint of another run. */
@@ -43,10 +50,11 @@ async function findProduction(store: Store, run: string, branch: number | null):
 }
 
 /** Names the newest commit before the step: a step that trained nothing has its weights. */
-export function describeUncommitted(place: StepPlace, before: StepPlace | null): string {
+export function describeUncommitted(place: StepPlace, before: StepPlace | null, lineage: readonly Branch[]): string {
   const latest = `${place.run}@latest`;
-  if (before === null) return `${policyName(place)} is not committed; pass another step, or ${latest}`;
-  return `${policyName(place)} is not committed (the newest before it is ${policyName(before)}); pass that, or ${latest}`;
+  const name = checkpointName(place, lineage);
+  if (before === null) return `${name} is not committed; pass another step, or ${latest}`;
+  return `${name} is not committed (the newest before it is ${checkpointName(before, lineage)}); pass that, or ${latest}`;
 }
 
 async function findLatest(
@@ -66,8 +74,7 @@ async function findLatest(
 
 /** Compares mean rewards of evaluations: of one branch, or of all that the run's curve consists of. */
 async function findBest(store: Store, run: string, branch: number | null): Promise<Checkpoint> {
-  const branches = await readBranches(store, run);
-  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
+  const lineage = await readLineage(store, run);
   const places = (await listSteps(store, run)).filter(
     (place) => place.branch === (branch ?? branchOfStep(lineage, place.step)),
   );
@@ -109,6 +116,17 @@ export async function findNewestCheckpoint(
   notAfterStep: number,
 ): Promise<Checkpoint | null> {
   return findLast(store, run, 0, notAfterStep);
+}
+
+/** The last one not after a place, along the line that the run follows. */
+async function findLastOfLine(store: Store, { run, step }: StepPlace, lineage: readonly Branch[]) {
+  let last = step;
+  for (const { branch, fromStep } of lineage.toReversed()) {
+    const found = await findLast(store, run, branch, last);
+    if (found !== null) return found;
+    last = Math.min(last, fromStep);
+  }
+  return findLast(store, run, 0, last);
 }
 
 async function findLast(

@@ -2,6 +2,7 @@
 import type { ExternalConfig } from '../../core/contract.ts';
 import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
 import { TemperError } from '../../core/failures.ts';
+import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
 import { showValue } from '../../core/show-value.ts';
@@ -132,18 +133,26 @@ class RunGiver implements Giver {
     const record = rollouts?.attempts.find(({ attempt }) => attempt === id.attempt);
     if (rollouts === null || record === undefined)
       return refuse('unknown-attempt', `the run ${run} has played no attempt ${gift.attempt}; ${see(run)}`);
-    return (await this.#refuseAttempt(id, record, gift.reward)) ?? { place, record, rollouts };
+    return (await this.#refuseAttempt(id, record, gift)) ?? { place, record, rollouts };
   }
 
-  async #refuseAttempt(id: AttemptPlace, record: AttemptRecord, reward: number): Promise<RefusedReward | null> {
+  async #refuseAttempt(id: AttemptPlace, record: AttemptRecord, gift: GivenReward): Promise<RefusedReward | null> {
+    const { reward, metrics = {} } = gift;
     const name = formatAttemptId(id);
     if (record.status === 'failed')
       return refuse(
         'failed-attempt',
         `the attempt ${name} failed and is not trained, so it takes no reward; leave it out`,
       );
-    if (!Number.isFinite(rewardWith(record, reward, this.#external)))
-      return refuse('bad-value', `the weighted reward must be finite, got ${reward} (attempt ${name}); give less`);
+    const weighted = rewardWith(record, reward, this.#external);
+    if (!isReward(weighted))
+      return refuse(
+        'bad-value',
+        `the weighted reward must be ${REWARD_RULE}, got ${weighted} (attempt ${name}); give less`,
+      );
+    const taken = Object.keys(metrics).find((each) => Object.hasOwn(record.metrics, each));
+    if (taken !== undefined)
+      return refuse('bad-value', `a metric must not be one of the agent's, got ${taken} (attempt ${name}); rename it`);
     return refuseAbandoned(this.#store, this.#run, id, `the attempt ${name}`);
   }
 
@@ -235,8 +244,7 @@ function toRow(
 
 /** The mistake in what was sent; null if there is none. */
 function findGiftProblem({ reward, metrics = {}, by = null, note = null, key = null }: GivenReward): string | null {
-  if (typeof reward !== 'number' || !Number.isFinite(reward))
-    return `the reward must be a finite number, got ${showValue(reward)}; give one`;
+  if (!isReward(reward)) return `the reward must be ${REWARD_RULE}, got ${showValue(reward)}; give one`;
   return (
     findMetricsProblem(metrics) ??
     findTextProblem('by', by, MAX_BY) ??
@@ -254,9 +262,10 @@ function findMetricsProblem(metrics: unknown): string | null {
   const misnamed = entries.find(([name]) => !METRIC_NAME.test(name) || isNamedReward(name));
   if (misnamed !== undefined)
     return `a metric must be named by letters, digits, _, - and ., got ${showValue(misnamed[0])}; rename it`;
+  const own = findMetricNameProblem(Object.keys(metrics));
   const wrong = entries.find(([, value]) => typeof value !== 'number' || !Number.isFinite(value));
-  return wrong === undefined
-    ? null
+  return own !== null || wrong === undefined
+    ? own
     : `the metric ${wrong[0]} must be a finite number, got ${showValue(wrong[1])}; correct it, or leave it out`;
 }
 

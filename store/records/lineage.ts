@@ -38,6 +38,12 @@ export async function readBranches(store: Store, run: string): Promise<Branch[]>
   }));
 }
 
+/** The way to the newest branch: the line that the run follows. */
+export async function readLineage(store: Store, run: string): Promise<Branch[]> {
+  const branches = await readBranches(store, run);
+  return planLineage(branches, branches.at(-1)?.branch ?? 0);
+}
+
 /** Makes the branch that takes over after a step of the newest one, or finds the one that this request made before. */
 export async function openBranch(store: Store, run: string, { requestId, step }: Rollback): Promise<number> {
   for (;;) {
@@ -156,9 +162,7 @@ async function findCommit(store: Store, run: string, lineage: readonly Branch[],
 
 /** A run must not go back to what cannot be trained on: weights may have been removed, or broken. Returns whose they are. */
 export async function requireWeights(store: Store, run: string, step: number): Promise<layout.StepPlace> {
-  const branches = await readBranches(store, run);
-  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
-  const { manifest } = await findCommit(store, run, lineage, step);
+  const { manifest } = await findCommit(store, run, await readLineage(store, run), step);
   for (const ref of [...weightsOf(manifest), manifest.adapterConfig]) await store.getBlob(ref);
   return { run, branch: manifest.branch, step: manifest.step };
 }

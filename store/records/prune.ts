@@ -3,14 +3,15 @@
  * rollouts and verdicts stay for the life of the run. A step is marked before its first blob is removed.
  */
 import pLimit from 'p-limit';
-import type { BlobRef, RunState } from '../../core/contract.ts';
+import type { BlobRef, Branch, RunState } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { policyName } from '../../core/policy-name.ts';
+import { branchOfStep } from '../../core/lineage.ts';
+import { checkpointName, policyName } from '../../core/policy-name.ts';
 import { listCheckpoints, listSteps, metricOf, rankByMetric, type CheckpointEntry } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
 import { readIntended } from './intended.ts';
 import { branchesPrefix, viewPrefix, type StepPlace } from '../layout.ts';
-import { readOldestSampler } from './lineage.ts';
+import { readLineage, readOldestSampler } from './lineage.ts';
 import { policiesOf, weightsOf, type Commit } from './manifest.ts';
 import { isMarkedPruned, markPruned } from './pruned.ts';
 import { readAllReferences } from './references.ts';
@@ -26,9 +27,10 @@ export interface Retention {
   keepEvery: number | null;
 }
 
-/** Weights that a person names, of one branch. */
+/** Weights that a person names. */
 export interface NamedSteps {
-  branch: number;
+  /** Null: the line that the run follows. */
+  branch: number | null;
   steps: readonly number[];
 }
 
@@ -70,7 +72,7 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
     const because = intended.get(policyName(checkpoint)) ?? references.find((reason) => reason !== undefined);
     if (because !== undefined && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
   }
-  if ('steps' in what) keepUnnamed(checkpoints, run, what, reasons);
+  if ('steps' in what) keepUnnamed(checkpoints, what, reasons, { run, lineage: await readLineage(store, run) });
   const wanted = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
   const kept = wanted.filter(({ weights }) => weights !== 'pruned');
   const needed = await neededBlobs(store, run, wanted);
@@ -127,14 +129,15 @@ function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, met
 /** Removes the named checkpoints only. Refused if one of them must stay, or does not exist. */
 function keepUnnamed(
   checkpoints: readonly CheckpointEntry[],
-  run: string,
   { branch, steps }: NamedSteps,
   reasons: Reasons,
+  { run, lineage }: { run: string; lineage: readonly Branch[] },
 ): void {
-  const named = checkpoints.filter((entry) => entry.branch === branch && steps.includes(entry.step));
+  const branchOf = (step: number) => branch ?? branchOfStep(lineage, step);
+  const named = checkpoints.filter((entry) => entry.branch === branchOf(entry.step) && steps.includes(entry.step));
   const missing = steps.find((step) => named.every((entry) => entry.step !== step));
   if (missing !== undefined) {
-    const name = policyName({ run, branch, step: missing });
+    const name = checkpointName({ run, branch: branchOf(missing), step: missing }, lineage);
     throw new TemperError(
       'BadConfig',
       `${name} is not committed, so nothing was deleted; see temper checkpoints ${run}`,
@@ -142,7 +145,7 @@ function keepUnnamed(
   }
   const refused = named.find((entry) => reasons.has(entry));
   if (refused !== undefined) {
-    const because = `${policyName(refused)} must keep its weights (${reasons.get(refused)})`;
+    const because = `${checkpointName(refused, lineage)} must keep its weights (${reasons.get(refused)})`;
     throw new TemperError('BadConfig', `${because}, so nothing was deleted; leave it out of --step`);
   }
   for (const entry of checkpoints)

@@ -51,15 +51,29 @@ test('without evaluation scenarios a seeded tenth is held out', async () => {
   expect(other.scenarios.sha256).not.toBe(prepared.scenarios.sha256);
 });
 
+test('a sample of evaluation scenarios is spread over the field that the agent names', async () => {
+  const evalScenarios = Array.from({ length: 60 }, (_, index) => ({ id: `e${index}`, label: index < 57 ? 'a' : 'b' }));
+  const prepared = await prepare({ evalScenarios, spreadBy: 'label' }, { evalScenarios: 6 });
+  const held = (await readStoredScenarios(world.store, prepared)).slice(-6) as { scenario: { label: string } }[];
+  expect(held.map(({ scenario }) => scenario.label)).toEqual(['a', 'a', 'a', 'b', 'b', 'b']);
+  await expect(prepare({ evalScenarios, spreadBy: 'queue' })).rejects.toThrow('"e0" has no queue; name another one');
+});
+
 test('at most maxScenarios and evalScenarios are read, from endless generators too', async () => {
   function* endless(prefix: string): Generator<Scenario> {
     for (let index = 0; ; index++) yield { id: `${prefix}${index}` };
   }
   const sources = { scenarios: () => endless('t'), evalScenarios: () => endless('e') };
-  expect(await prepare(sources, { maxScenarios: 50, evalScenarios: 7 })).toMatchObject({
+  const prepared = await prepare(sources, { maxScenarios: 50, evalScenarios: 7 });
+  expect(prepared).toMatchObject({
     trainScenarios: 50,
     evalScenarios: 7,
+    evalScenariosOf: 10_000,
   });
+  const held = (await readStoredScenarios(world.store, prepared)).slice(-7);
+  const numbers = held.map(({ id }) => Number(id.slice(1)));
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  expect(numbers.at(-1)).toBeGreaterThan(5000);
 });
 
 test('prepared again with the same configuration it is the same; with another it says exactly what differs', async () => {

@@ -2,7 +2,10 @@ import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'n
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readCheckpointName } from '../../cli/command-line/values.ts';
+import { checkJudge } from '../../cli/planning/check-judge.ts';
 import { readRecomputePlan } from '../../cli/verify/read-recompute-plan.ts';
+import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defineAgent, ruler } from '../../sdk/index.ts';
 import { openBranch, requireWeights } from '../../store/records/lineage.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readManifest } from '../../store/records/run-reader.ts';
@@ -122,9 +125,24 @@ test('the step that verify recomputes is the one that is named, without a name t
     return typeof plan === 'string' ? plan : plan.policy;
   };
   expect(await recomputed('demo')).toBe('demo~1@3');
-  expect(await recomputed('demo@3')).toBe('demo@3');
-  expect(await recomputed('demo~0')).toBe('demo@3');
+  expect(await recomputed('demo@3')).toBe('demo~1@3');
+  expect(await recomputed('demo~0')).toBe('demo~0@3');
   expect(await recomputed('demo@best')).toBe('demo@1');
+});
+
+test('a judge is a step of the current line, unless a run recorded another one', async () => {
+  const made = await makeRun(store, { steps: 3 });
+  await openBranch(store, 'demo', { requestId: 'back', step: 2 });
+  await makeBranch(store, made, 1, 2, 1);
+  const check = async (judge: string, recorded: string | null = null) => {
+    const agent = defineAgent({ name: 'a', scenarios: [], reward: ruler({ judge }), rollout: () => undefined });
+    const config = { ...defaultRunConfig({ run: 'judged', agent: 'a', baseModel: 'pocket' }), judge };
+    await checkJudge(agent, config, { store, env: {}, recorded });
+  };
+  await check('engine/demo@2');
+  await check('engine/demo~1@3');
+  await check('engine/demo@3', 'engine/demo@3');
+  await expect(check('engine/demo@3')).rejects.toThrow('of demo has left; pass engine/demo~1@3, or fork');
 });
 
 test('what verify finds broken, pull repairs from the copy that push made', async () => {

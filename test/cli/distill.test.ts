@@ -46,7 +46,7 @@ test('cut, failed and held-out attempts are not taken, and what holds none is re
   await writeAsking(project, "if (scenario.id === 'a') throw new Error('lost'); return 1;", {
     evals: "evalScenarios: [{ id: 'z' }],",
   });
-  await runTry(project, ['--save', 'kept', '--scenarios', '1']);
+  await runTry(project, ['--save', 'kept', '--scenario', 'a']);
   await runTry(project, ['--save', 'kept', '--eval', '--attempts', '1']);
   await runTry(project, ['--save', 'kept', '--scenario', 'b', '--attempts', '1'], {
     answer: () => ({ content: 'B', finishReason: 'length' }),

@@ -86,7 +86,7 @@ test('all models play what the first checkpoint’s run held out, each checkpoin
   await writeRun('other', { temperature: 0.5 });
   const planned = await plan(['openai/x', 'demo', 'other@3', 'pocket', 'pocket-tools'], [], { OPENAI_API_KEY: 'k' });
   expect(idsOf(planned)).toEqual(['h1', 'h2']);
-  expect(planned.firstScenario).toBe(1);
+  expect(planned.indexes).toEqual([1, 2]);
   const { players } = planned;
   expect(players.map(({ name }) => name)).toEqual(['openai/x', 'demo@3', 'other@3', 'pocket', 'pocket-tools']);
   expect(players.map(({ model }) => model)).toEqual(['x', 'demo@3', 'other@3', 'pocket', 'pocket-tools']);
@@ -95,6 +95,15 @@ test('all models play what the first checkpoint’s run held out, each checkpoin
   expect(players.map(({ place }) => place.seed)).toEqual([9, 9, 9, 9, 9]);
   expect(players.map(({ adapterSha256 }) => adapterSha256 === null)).toEqual([true, false, false, true, true]);
   expect(planned.notes).toEqual([]);
+});
+
+test('fewer scenarios than a run held out are a sample of them, with the numbers that they have in the run', async () => {
+  const held = Array.from({ length: 40 }, (_, index) => `h${index}`);
+  await writeRun('demo', { held });
+  const planned = await plan(['demo'], ['--scenarios', '5']);
+  expect(planned.of).toBe(40);
+  expect(idsOf(planned)).toEqual(planned.indexes.map((index) => `h${index - 1}`));
+  expect(idsOf(planned)).not.toEqual(held.slice(0, 5));
 });
 
 test('a run whose last steps trained nothing is played by the commit that it stands on', async () => {
@@ -144,7 +153,7 @@ test('what a person says goes before what a run did', async () => {
     ['demo'],
     ['--temperature', '0.2', '--seed', '4', '--scenarios', '1', '--price', 'demo=1/2'],
   );
-  expect(idsOf(planned)).toEqual(['h1']);
+  expect(idsOf(planned)).toHaveLength(1);
   expect(planned.players[0]).toMatchObject({
     rollout: { temperature: 0.2 },
     place: { seed: 4 },

@@ -55,7 +55,7 @@ test('each reward by name has a curve like the reward’s, with the held-out eva
   expect(charts[2]?.note).toContain('before its weight');
   expect(charts[2]?.series.map(({ label, values }) => [label, values])).toEqual([
     ['step', [0, 1]],
-    ['running mean', [0, 0.1]],
+    ['smoothed', [0, 0.1]],
     ['held out', [null, 0.7]],
   ]);
   expect(charts.find(({ title }) => title === 'Outcomes in training')?.series.map(({ label }) => label)).not.toContain(

@@ -14,7 +14,7 @@ const cost = (number: number, costUsd: number | null): AttemptCost => ({
 const summarise = (...all: { rewards: (number | null)[]; usd: (number | null)[] }[]) =>
   summariseOutcomes(
     'agent',
-    [],
+    { played: 0, of: 0 },
     [],
     all.map(({ rewards, usd }, model) => ({
       model: `model ${model}`,

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { wrap } from '../../cli/try/lines.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
-import { placeOfThrow } from '../../cli/try/play.ts';
+import { placeOfThrow } from '../../play/place-of-throw.ts';
 import { defineAgent } from '../../sdk/index.ts';
 import { replayAttempt } from '../../sdk/testing/index.ts';
 import { startFakeEngine } from '../fake-engine.ts';
@@ -68,6 +68,7 @@ test('each conversation with its outcome, then scenarios, warnings and notes', a
     b         2         2       –            –
     warning: 2 of 4 attempts failed, the first with: Error: cannot bear it (agent.ts:LINE:COLUMN)
     warning: the reward never varies: all attempts at a scenario earned the same (1.000), which gives no learning signal; choose scenarios that are neither impossible nor trivial, give partial credit, or play more --attempts
+    note: played 2 of 4 scenarios, a sample that is the same each time
     note: a hosted model returns no token ids, and is asked whatever the agent asks: rewritten histories, and parameters that training refuses, were not checked; play on pocket or a checkpoint to check them"
   `);
   expect(await readdir(project)).toEqual(['agent.ts', 'package.json']);
@@ -202,10 +203,10 @@ test('a thrown error is placed in the agent’s own files, below its folder, and
   const thrown = (...frames: string[]) => Object.assign(new Error('x'), { stack: ['Error: x', ...frames].join('\n') });
   const inLibrary = '    at post (file:///project/node_modules/openai/client.mjs:9:9)';
   const helper = '    at async parse (file:///project/lib/parse.ts?namespace=17:3:14)';
-  expect(placeOfThrow(thrown(inLibrary, helper), '/project/agent.ts')).toBe('lib/parse.ts:3:14');
-  expect(placeOfThrow(thrown('    at /project/my agent.ts:5:6'), '/project/agent.ts')).toBe('my agent.ts:5:6');
-  expect(placeOfThrow(thrown('    at parse (/elsewhere/a.ts:1:2)'), '/project/agent.ts')).toBeNull();
-  expect(placeOfThrow('no error', '/project/agent.ts')).toBeNull();
+  expect(placeOfThrow(thrown(inLibrary, helper), '/project')).toBe('lib/parse.ts:3:14');
+  expect(placeOfThrow(thrown('    at /project/my agent.ts:5:6'), '/project')).toBe('my agent.ts:5:6');
+  expect(placeOfThrow(thrown('    at parse (/elsewhere/a.ts:1:2)'), '/project')).toBeNull();
+  expect(placeOfThrow('no error', '/project')).toBeNull();
 });
 
 test('Ctrl-C in the middle of a call ends it', async () => {

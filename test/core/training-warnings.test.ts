@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 
-import type { StepSummary } from '../../core/contract.ts';
+import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { describeRun } from '../../workflows/run-details.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
-import { entropiesAtStart, warnOfTraining } from '../../core/training-warnings.ts';
+import { entropiesAtStart, warnOfLastEvaluation, warnOfTraining } from '../../core/training-warnings.ts';
 import { summary } from '../cli/fixture-store.ts';
 
 type Train = StepSummary['train'];
@@ -12,7 +12,11 @@ const QUIET = { attempts: 100, failed: 0, truncated: 0, entropy: 1, logprobK3: 1
 
 /** One step for each of these metrics. */
 function series(...steps: Train[]): StepSummary[] {
-  return steps.map((train, index) => ({ ...summary(index + 1, steps.length), train: { ...QUIET, ...train } }));
+  return steps.map((train, index) => ({
+    ...summary(index + 1, steps.length),
+    metrics: {},
+    train: { ...QUIET, ...train },
+  }));
 }
 
 function lasting(train: Train, count = 3): StepSummary[] {
@@ -41,7 +45,7 @@ test.each([
 });
 
 test('two skipped steps in a row are a warning, beside those of the steps before them', () => {
-  const skipped = { ...summary(7, 9), train: {}, groups: 0, unused: { 'no-variance': 8 } };
+  const skipped = { ...summary(7, 9), metrics: {}, train: {}, groups: 0, unused: { 'no-variance': 8 } };
   expect(kinds([...series({}), skipped])).toEqual([]);
   expect(kinds([...lasting({ truncated: 50 }), skipped, skipped])).toEqual(['no-variance', 'truncation']);
 });
@@ -56,8 +60,58 @@ test.each([
   ['steps without rewards', { reward: null, unused: { 'no-variance': 8 } }, /larger groups$/],
   ['other reasons', { reward: 1, unused: { 'all-truncated': 8 } }, /shorter prompts$/],
 ])('skipped steps of %s', (_, last, text) => {
-  const skipped = { ...summary(7, 9), train: {}, groups: 0, ...last };
+  const skipped = { ...summary(7, 9), metrics: {}, train: {}, groups: 0, ...last };
   expect(warnOfTraining([skipped, skipped])).toEqual([{ kind: 'no-variance', text: expect.stringMatching(text) }]);
+});
+
+const evaluation = (step: number, metrics: EvalResult['metrics'], more: Partial<EvalResult> = {}): EvalResult => ({
+  step,
+  attempts: 40,
+  failed: 0,
+  reward: 0.1,
+  metrics,
+  rolloutsSha256: 'a'.repeat(64),
+  ...more,
+});
+
+test.each<[string, string[], number, EvalResult[], string?]>([
+  ['is not learned', ['no-variance', 'entropy'], 0.79, []],
+  ['is learned by what the newest steps earn', [], 0.81, []],
+  ['is learned by what the newest steps earn, long after an evaluation', [], 0.81, [evaluation(0, { winRate: 0.5 })]],
+  ['is learned by the held-out result', [], 0.5, [evaluation(6, { winRate: 0.9 })]],
+  ['is not learned by the held-out result', ['no-variance', 'entropy'], 0.9, [evaluation(6, { winRate: 0.5 })]],
+  ['is learned, and the agent fails', ['no-variance'], 0.9, [], 'too-few-attempts'],
+])('where the task %s, there are the warnings %j', (_, expected, winRate, evals, reason = 'no-variance') => {
+  const skipped = { ...summary(7, 9), train: {}, groups: 0, unused: { [reason]: 8 } };
+  const steps = [...lasting({ entropy: 0.05 }), skipped, { ...skipped, step: 8 }];
+  const found = warnOfTraining(
+    steps.map((step) => ({ ...step, metrics: { winRate } })),
+    evals,
+  );
+  expect(found.map(({ kind }) => kind)).toEqual(expected);
+});
+
+test.each<[string, EvalResult, RegExp[]]>([
+  [
+    'a collapse onto one answer in the right form',
+    evaluation(10, { correctRate: 0, jsonRate: 0.9 }, { sameAnswerShare: 0.975 }),
+    [
+      /^after step 10, the policy gives the same answer in 98 % of the held-out/,
+      /json rose from 0\.050 to 0\.900, but correct did not: 0\.000 to 0\.000; /,
+    ],
+  ],
+  ['one right answer', evaluation(10, { correctRate: 1, jsonRate: 1 }, { sameAnswerShare: 1 }), []],
+  ['both rose', evaluation(10, { correctRate: 0.05, jsonRate: 0.9 }), []],
+  ['the goal was reached before', evaluation(10, { correctRate: 0.8, jsonRate: 0.9 }), []],
+  ['a small rise', evaluation(10, { correctRate: 0, jsonRate: 0.24 }), []],
+  ['a metric that is new, no success rate before', evaluation(10, { correctRate: 0, shortRate: 1 }), []],
+  ['nothing trained yet', evaluation(0, { correctRate: 0, jsonRate: 0.9 }, { sameAnswerShare: 1 }), []],
+])('evaluations tell of %s, once', (_, last, texts) => {
+  const first = evaluation(0, { correctRate: 0, jsonRate: 0.05 });
+  const found = warnOfLastEvaluation([first, last]).map(({ text }) => text);
+  expect(found).toEqual(texts.map((text) => expect.stringMatching(text) as string));
+  expect(warnOfTraining([], [first, last]).map(({ text }) => text)).toEqual(found);
+  expect(warnOfLastEvaluation([first, last, last])).toEqual([]);
 });
 
 test('truncated attempts count in all groups that were played, where a step tells them', () => {
@@ -86,7 +140,7 @@ test("a workflow that carries the newest steps and the first entropies says what
   const steps = lasting({ entropy: 0.05 }, 12);
   const first = entropiesAtStart(steps);
   expect(first.map(({ step }) => step)).toEqual([1, 2, 3]);
-  const found = warnOfTraining(steps.slice(-10), first);
+  const found = warnOfTraining(steps.slice(-10), [], first);
   expect(found).toEqual(warnOfTraining(steps));
   expect(warnOfTraining(steps.slice(-10))).toEqual([]);
   const state = newRunState(defaultRunConfig({ run: 'demo', agent: 'agent', baseModel: 'pocket' }));

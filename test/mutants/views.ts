@@ -9,7 +9,7 @@ export const VIEWS: readonly Mutant[] = [
       'else if (at + group.rows < offset + limit) picked.push(group);',
     ],
   ]),
-  ...breaking('views/index/match.ts', 'test/views/match.test.ts', [
+  ...breaking('views/api/attempt-query.ts', 'test/views/match.test.ts', [
     [
       'rows without a reward come first',
       'Number(left === null) - Number(right === null)',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { encodeRollouts } from '../../store/records/trajectories.ts';
-import { playAttempts, playOne, say, type TestRollout } from './play.ts';
+import { playAttempts, playOne, prepareAttempts, say, type TestRollout } from './play.ts';
 import { sharedEngine, temporaryEngine } from './shared-engine.ts';
 
 const engine = await sharedEngine();
@@ -35,6 +35,15 @@ test('a text that was cut in the middle of a character is asked and recorded wit
   const lines = gunzipSync(await encodeRollouts({ header: {} as never, attempts: [attempt] })).toString();
   expect(lines).not.toMatch(/\\ud83c/);
   expect(lines).toContain('no verdict on Good night \uFFFD');
+});
+
+test('the line that threw is beside the record, and not in it', async () => {
+  const throwing = prepareAttempts(engine, () => JSON.parse('<p>') as number, { folder: import.meta.dirname });
+  expect(JSON.stringify(await throwing.play())).not.toContain('play-attempt.test.ts');
+  expect(throwing.times()[0]?.thrownAt).toMatch(/^play-attempt\.test\.ts:\d+:\d+$/);
+  const elsewhere = prepareAttempts(engine, () => JSON.parse('<p>') as number, { folder: '/elsewhere' });
+  await elsewhere.play();
+  expect(elsewhere.times()[0]).not.toHaveProperty('thrownAt');
 });
 
 test('metrics come from both ways, and logs are lines', async () => {

@@ -181,6 +181,7 @@ test.each<[object, RegExp]>([
   [{ name: 'a', scenarios: [], evalScenarios: {}, rollout }, /evalScenarios of the agent a must be/],
   [{ name: 'a', scenarios: [], rollout, evalScenario: [] }, /got evalScenario; correct its name, or remove it/],
   [{ ...plain, captureModel: '' }, /captureModel of the agent a must be the name of a model, got ""; pass the one/],
+  [{ ...plain, spreadBy: 1 }, /spreadBy of the agent a must be the name of a field of its scenarios, got 1; pass/],
   [{ ...plain, rewards: {} }, /rewards of the agent a must be 1 to 32 weights by name, got \{\}; pass for example/],
   [{ ...plain, rewards: [1] }, /must be 1 to 32 weights by name, got \[1\]/],
   [{ ...plain, rewards: { 'is right': 1 } }, /must be letters, digits, _ and -, got "is right"; rename it/],

@@ -41,6 +41,29 @@ test('groups without variance are told from more than half on', () => {
   expect(findAdvisories(even(6))[0]).toMatchObject({ kind: 'no-variance', level: 'advice', steps: [11, 20] });
 });
 
+test('held-out results are told first, and a learned task has no alarm', () => {
+  const evaluation = (step: number, correctRate: number, jsonRate: number, more: Partial<EvalResult> = {}) => ({
+    step,
+    reward: 0.2,
+    attempts: 40,
+    failed: 0,
+    metrics: { correctRate, jsonRate },
+    rolloutsSha256: 'a'.repeat(64),
+    ...more,
+  });
+  const even = curve(20, (step) => ({
+    reward: 1,
+    groups: 0,
+    unused: { 'no-variance': 8 },
+    train: { entropy: 1 / step },
+  }));
+  const collapsed = [evaluation(0, 0, 0.05), evaluation(20, 0, 0.9, { sameAnswerShare: 0.95 })];
+  expect(findAdvisories(even, collapsed).map(({ kind, level }) => [kind, level])).toEqual(
+    ['same-answer', 'goal-unmoved', 'constant-reward'].map((kind) => [kind, 'alarm']),
+  );
+  expect(findAdvisories(even, [evaluation(0, 0.4, 0.5), evaluation(20, 0.9, 1)])).toEqual([]);
+});
+
 test('steps that were skipped in a row are an alarm, told once', () => {
   const steps = curve(20, (step) => (step > 17 ? { groups: 0, unused: { 'no-variance': 8 }, reward: step / 20 } : {}));
   const found = findAdvisories(steps);

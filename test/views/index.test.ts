@@ -14,7 +14,7 @@ import type { AttemptQuery } from '../../views/api/attempt-views.ts';
 import type { AttemptIndex } from '../../views/context/attempt-index.ts';
 import { lowerInPlace } from '../../views/index/attempt-text.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
-import { parseAttemptQuery } from '../../views/index/search.ts';
+import { parseAttemptQuery } from '../../views/api/attempt-query.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const STEPS = 6;

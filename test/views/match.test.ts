@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
-import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
-import { BestMatches, rowMatcher } from '../../views/index/match.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import type { AttemptQuery, AttemptRow, AttemptsView } from '../../views/api/attempt-views.ts';
+import { readExported } from '../../browser/exported.ts';
+import { parseAttemptQuery, rowMatcher } from '../../views/api/attempt-query.ts';
+import { BestMatches } from '../../views/index/match.ts';
 
 const ROW: AttemptRow = {
   id: '0.1.0.0',
@@ -66,4 +68,39 @@ test.each<[NonNullable<AttemptQuery['sort']>, string[]]>([
   ] as const)
     best.add({ row: { ...ROW, id, step, reward } });
   expect(best.sorted().map(({ row }) => row.id)).toEqual(ids);
+});
+
+const ROWS: AttemptRow[] = [
+  { ...ROW, id: '1.2.0.0', branch: 1, step: 2, reward: null, metrics: { moves: 3 }, failure: 'AgentFailed' },
+  { ...ROW, id: '0.2.0.1', step: 2, attempt: 1, reward: 1, sampledTokens: 5, metrics: { moves: 1, win: 0 } },
+  { ...ROW, id: '0.2.e.0', step: 2, group: null, use: 'eval', truncated: true },
+  ROW,
+];
+
+test.each([
+  'metric=moves==3',
+  'metric=moves!=3',
+  'metric=winRate>=0.5',
+  'metric=moves',
+  'sort=reward',
+  'sort=-reward',
+  'sort=tokens&kind=train&fromStep=2',
+  'sort=best',
+  'kind=eval&truncated=true',
+  'kind=both',
+  'minReward=much',
+  'failure=any&limit=1',
+])('an export answers %s as a server does', async (text) => {
+  globalThis.temperExport = { answers: { 'runs/demo/attempts': { total: ROWS.length, rows: ROWS } }, places: {} };
+  onTestFinished(() => void (globalThis.temperExport = undefined));
+  const inExport = readExported(`runs/demo/attempts?${text}`).then((view) => (view as AttemptsView).rows, String);
+  const ofServer = Promise.resolve().then(() => {
+    const query = parseAttemptQuery(new URLSearchParams(text));
+    const best = new BestMatches(query.sort ?? 'newest', query.limit ?? 100);
+    const isKind = ({ use }: AttemptRow) => query.kind === undefined || (use === 'eval') === (query.kind === 'eval');
+    const rows = ROWS.filter((row) => row.step >= (query.fromStep ?? 0) && isKind(row) && rowMatcher(query)(row));
+    for (const row of rows) best.add({ row });
+    return best.sorted().map(({ row }) => row);
+  });
+  expect(await inExport).toEqual(await ofServer.catch(String));
 });

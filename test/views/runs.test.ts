@@ -62,6 +62,7 @@ test('a row tells state, progress and rewards as the store has them', async () =
     step: 6,
     steps: 6,
     reward: state!.reward,
+    heldOut: { label: 'win', value: 0.925, before: 0.51, step: 6 },
     sparkline: steps.map(({ reward }) => reward),
     waitingFor: null,
     waitingSince: null,

@@ -67,6 +67,21 @@ test('a run that cannot be prepared leaves nothing in the store', async () => {
   });
 });
 
+test.each([
+  [{ steps: 9 }, 3, /^every attempt of the last 2 steps failed; .* temper rollback \S+ --step 1$/],
+  [{ steps: 9, maxStaleness: 1 }, 3, /^every attempt of the last 2 steps failed/],
+  [{ steps: 1 }, 1, /^every attempt of step 1 failed; .* --step 0$/],
+])('an agent that fails at every attempt ends the run: %j', async (config, step, message) => {
+  const isBroken = (group: RolloutInput) => config.steps === 1 || group.step > 1;
+  const fakes: FakeOptions = { use: (group) => (isBroken(group) ? 'too-few-attempts' : 'trained') };
+  await bed.play({ fake: fakes, config: { ...config, replacementRounds: 0 } }, async ({ handle, fake }) => {
+    await expect(handle.result()).rejects.toMatchObject({
+      cause: { type: 'AgentFailed', message: expect.stringMatching(message) as string },
+    });
+    expect(fake.states.at(-1)).toMatchObject({ state: 'failed', step });
+  });
+});
+
 test('a failed group ends the run while the others of its step still play', async () => {
   const never = createGate().opened;
   const fakes: FakeOptions = {

@@ -32,7 +32,7 @@ export function playGroup(input: RolloutInput, use: GroupResult['use']): GroupRe
     rolloutsSha256: hashOf([input.inputsSha256, 'rollouts']),
     judgedSha256: use === 'unjudged' ? null : hashOf([input.inputsSha256, 'judged']),
     attempts: input.attempts,
-    failed: 0,
+    failed: use === 'too-few-attempts' ? input.attempts : 0,
     truncated: 0,
     calls: input.attempts,
     sampledTokens: 10 * input.attempts,

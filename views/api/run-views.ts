@@ -30,6 +30,13 @@ export interface RunRow {
   readonly step: number;
   readonly steps: number;
   readonly reward: number | null;
+  /** Headline of the newest evaluation, and of the one before the first step; null if there is none. */
+  readonly heldOut: {
+    readonly label: string;
+    readonly value: number | null;
+    readonly before: number | null;
+    readonly step: number;
+  } | null;
   /** At most 60 rewards of steps, evenly spaced, first and last included. */
   readonly sparkline: readonly (number | null)[];
   readonly waitingFor: string | null;
@@ -57,6 +64,8 @@ export interface Advisory {
     | 'entropy'
     | 'dominant-reward'
     | 'reward-against-goal'
+    | 'same-answer'
+    | 'goal-unmoved'
     | 'length-drift'
     | 'constant-reward'
     | 'drift'
@@ -100,6 +109,8 @@ export interface RunView {
   readonly advisories: readonly Advisory[];
   readonly trainScenarios: number | null;
   readonly evalScenarios: number | null;
+  /** Number of held-out scenarios that those are a sample of. */
+  readonly evalScenariosOf: number | null;
 }
 
 /** `runs/RUN/curve?after=STEP&branch=B`: lines after that step. Branch: default the newest with all before it. */
@@ -131,6 +142,8 @@ export interface LanesView {
 
 export interface LaneSpan {
   readonly label: string;
+  /** Null: the branch that the run is on. */
+  readonly branch: number | null;
   readonly step: number | null;
   readonly group: number | null;
   readonly startedAt: string;

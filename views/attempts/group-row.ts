@@ -1,5 +1,5 @@
 /** A group as a row of its step. */
-import { mean } from '../../core/statistics.ts';
+import { deviation, mean } from '../../core/statistics.ts';
 import type { GroupPlace } from '../../store/layout.ts';
 import type { AttemptRow, GroupRow } from '../api/attempt-views.ts';
 import { attemptRows, groupUse } from '../rows/attempt-row.ts';
@@ -30,7 +30,6 @@ export function groupRow(
 ): GroupRow {
   const rewards = rows.map(({ reward }) => reward);
   const known = rewards.filter((reward) => reward !== null);
-  const average = mean(known);
   const use = rows[0]?.use ?? 'unjudged';
   return {
     branch: place.branch,
@@ -39,8 +38,8 @@ export function groupRow(
     scenario: rollouts.header.scenarioId ?? '',
     use: use === 'eval' || use === 'replay' ? 'trained' : use,
     rewards,
-    mean: average,
-    deviation: average === null ? null : Math.sqrt(mean(known.map((reward) => (reward - average) ** 2)) ?? 0),
+    mean: mean(known),
+    deviation: deviation(known),
     failed: rollouts.attempts.filter(({ status }) => status === 'failed').length,
     truncated: rollouts.attempts.filter(({ truncated }) => truncated).length,
     sampledTokens: rows.reduce((sum, { sampledTokens }) => sum + sampledTokens, 0),

@@ -24,7 +24,7 @@ import { readCommit, readEval } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { GroupRow, StepView } from '../api/attempt-views.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';
-import { readCount } from '../context/query.ts';
+import { readCount } from '../api/query.ts';
 import { groupRow, rowsOf } from './group-row.ts';
 import { readPlayed } from './read-played.ts';
 import {

@@ -60,11 +60,11 @@ function rewardChart(
   return {
     section: 'outcomes',
     title: name === 'reward' ? 'Reward' : name,
-    note: `${name === 'reward' ? '' : 'before its weight: '}mean over the attempts of a step, the running mean of these, and the held-out evaluations`,
+    note: `${name === 'reward' ? '' : 'before its weight: '}mean over the attempts of a step, these smoothed (an exponential mean, the newest steps count most), and the held-out evaluations`,
     x,
     series: [
       { label: 'step', values: x.map((step) => rewards.get(step) ?? null), style: 'faint', color: '--faint' },
-      { label: 'running mean', values: x.map((step) => smoothed.get(step) ?? null), style: 'line', color: color(0) },
+      { label: 'smoothed', values: x.map((step) => smoothed.get(step) ?? null), style: 'line', color: color(0) },
       {
         label: 'held out',
         values: x.map((step) => held.get(step) ?? null),

@@ -1,7 +1,7 @@
 /** Groups that a search has to read: for a page of all attempts by their place, those of the page alone. Pure. */
 import type { AttemptQuery } from '../api/attempt-views.ts';
 import type { LoggedGroup } from './index-files.ts';
-import { canMatchGroup } from './match.ts';
+import { canMatchGroup } from '../api/attempt-query.ts';
 
 interface PickedGroups {
   readonly groups: readonly LoggedGroup[];

@@ -1,10 +1,11 @@
 /** Search over an index's files, in bounded memory: rows first, then words of the rows that match. */
 import { open, type FileHandle } from 'node:fs/promises';
 import { errorCode } from '../../store/bytes/file-system.ts';
+import { rowMatcher } from '../api/attempt-query.ts';
 import type { AttemptQuery, AttemptRow, AttemptsView } from '../api/attempt-views.ts';
 import { lowerInPlace } from './attempt-text.ts';
 import type { IndexedRow, IndexFiles, LoggedGroup } from './index-files.ts';
-import { BestMatches, rowMatcher } from './match.ts';
+import { BestMatches } from './match.ts';
 import { pickGroups } from './pick-groups.ts';
 
 const READ_BYTES = 1 << 20;

@@ -1,9 +1,15 @@
 /** Advisories say what is wrong with a run, or could be better, and what to do: from its curve. Pure. */
-import type { RunState, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { formatDuration, formatNumber } from '../../core/format.ts';
 import { isSkipped } from '../../core/learning-signal.ts';
 import { mean, median } from '../../core/statistics.ts';
-import { WARNED_STEPS, warnOfTraining, WATCHED_STEPS, type TrainingWarning } from '../../core/training-warnings.ts';
+import {
+  isLearned,
+  WARNED_STEPS,
+  warnOfTraining,
+  WATCHED_STEPS,
+  type TrainingWarning,
+} from '../../core/training-warnings.ts';
 import type { AttemptQuery } from '../api/attempt-views.ts';
 import type { Advisory } from '../api/run-views.ts';
 
@@ -25,13 +31,15 @@ const FIRST_STEPS = 5;
 const STALLED_MEDIANS = 6;
 const STALLED_SECONDS = 30 * 60;
 
-/** Alarms first. */
-export function findAdvisories(steps: readonly StepSummary[]): FoundAdvisory[] {
+/** Alarms first. Where the task is learned, equal rewards are no fault. */
+export function findAdvisories(steps: readonly StepSummary[], evals: readonly EvalResult[] = []): FoundAdvisory[] {
   const newest = steps.filter(({ examples }) => examples === undefined).slice(-WATCHED_STEPS);
-  const constant = findConstantReward(newest);
-  const warned = warnOfTraining(steps).map((warning) => fromWarning(warning, newest));
-  const own = [findAborts(newest), findEvenGroups(newest), findTruncation(newest), findLengthDrift(steps)];
-  const found = [constant, ...warned, ...own].filter((each) => each !== null);
+  const learned = isLearned(steps, evals);
+  const constant = learned ? null : findConstantReward(newest);
+  const warned = warnOfTraining(steps, evals).map((warning) => fromWarning(warning, newest));
+  const even = learned ? null : findEvenGroups(newest);
+  const own = [findAborts(newest), even, findTruncation(newest), findLengthDrift(steps)];
+  const found = [...warned, constant, ...own].filter((each) => each !== null);
   // Each matter once: the first one is the most precise. A reward that never changes leaves all groups without variance.
   const told = found.filter(({ kind }, index) => found.findIndex((other) => other.kind === kind) === index);
   return byLevel(constant === null ? told : told.filter(({ kind }) => kind !== 'no-variance'));
@@ -74,6 +82,8 @@ export function findStall(
 
 function fromWarning({ kind, text }: TrainingWarning, newest: readonly StepSummary[]): FoundAdvisory {
   const [says, remedy] = splitRemedy(text);
+  if (kind === 'same-answer' || kind === 'goal-unmoved')
+    return { kind, level: 'alarm', text: says, remedy, steps: null, look: { kind: 'eval', sort: 'newest' } };
   const steps = spanOf(stepsOf(kind, newest));
   const look = kind === 'row-by-row' || kind === 'mismatch' ? null : inSteps(steps);
   const isAlarm = kind === 'no-variance' || kind === 'entropy' || kind === 'mismatch';

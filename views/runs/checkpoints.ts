@@ -1,11 +1,12 @@
 /** Checkpoints of a run, newest first: what is kept of each, how good it is, and where it is deployed. */
 import pLimit from 'p-limit';
 
-import type { BlobRef, EvalResult } from '../../core/contract.ts';
+import type { BlobRef, EvalResult, StepSummary } from '../../core/contract.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { manifestTimesKey, stepPrefix, type StepPlace } from '../../store/layout.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';
+import { readBranchCurve } from '../../store/records/curve.ts';
 import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
 import { ManifestTimesSchema, readStored } from '../../store/records/file-schemas.ts';
@@ -24,7 +25,7 @@ export async function viewCheckpoints(context: ViewContext, run: string): Promis
   const { store } = context;
   const head = await requireHead(context, run);
   const curve = await runCacheOf(store).readSteps(head);
-  const rewards = new Map(curve.map(({ step, reward }) => [step, reward]));
+  const rewards = rewardsOf(curve);
   const [places, branches, deployments, promoted] = await Promise.all([
     listSteps(store, run),
     readBranches(store, run),
@@ -38,6 +39,10 @@ export async function viewCheckpoints(context: ViewContext, run: string): Promis
   const steps = await Promise.all(places.map((place) => limit(() => readStep(store, head.file, place, isOld(place)))));
   const known = knownWeights(context, head.file);
   const isFollowed = (place: StepPlace) => branchOfStep(lineage, place.step) === place.branch;
+  // The curve is that of the branches that the run follows.
+  const left = new Map<number, Map<number, number | null>>();
+  for (const { branch } of places.filter((place) => !isFollowed(place)))
+    if (!left.has(branch)) left.set(branch, rewardsOf(await readBranchCurve(store, run, branch)));
   const rows = withEvaluations(steps).map(async ({ place, fixed, evaluation }) => ({
     branch: place.branch,
     step: place.step,
@@ -46,13 +51,16 @@ export async function viewCheckpoints(context: ViewContext, run: string): Promis
     bytes: fixed.weights.reduce((sum, ref) => sum + ref.bytes, 0),
     weights: await limit(() => known.describe(place, fixed.weights)),
     committedAt: fixed.committedAt,
-    // The curve is that of the branches that the run follows.
-    reward: (isFollowed(place) ? rewards.get(place.step) : null) ?? fixed.reward,
+    reward: (isFollowed(place) ? rewards : (left.get(place.branch) ?? rewards)).get(place.step) ?? null,
     evaluation,
     deployments: deployments.filter(({ checkpoint }) => isAt(checkpoint, place)).map(viewDeployment),
     isProduction: promoted?.checkpoint.manifestSha256 === fixed.manifestSha256 && promoted.checkpoint.run === run,
   }));
   return (await Promise.all(rows)).toReversed();
+}
+
+function rewardsOf(curve: readonly StepSummary[]): Map<number, number | null> {
+  return new Map(curve.map(({ step, reward }) => [step, reward]));
 }
 
 /** Facts of a commit, which never change. */
@@ -61,8 +69,6 @@ interface Fixed {
   readonly adapterSha256: string;
   readonly weights: readonly BlobRef[];
   readonly committedAt: string | null;
-  /** Mean over the groups that were trained, for a step that is not in the curve. */
-  readonly reward: number | null;
 }
 
 interface Step {
@@ -99,7 +105,6 @@ async function readFixed(store: Store, place: StepPlace): Promise<Fixed | null> 
     adapterSha256: manifest.adapter.sha256,
     weights: weightsOf(manifest),
     committedAt: times?.committedAt ?? null,
-    reward: manifest.metrics['rewardMean'] ?? null,
   };
 }
 

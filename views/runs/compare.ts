@@ -5,7 +5,7 @@ import { applyChanges } from '../../core/settings.ts';
 import { readAllChanges } from '../../store/records/lineage.ts';
 import type { CompareView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
-import { wrongParameter } from '../context/query.ts';
+import { wrongParameter } from '../api/query.ts';
 import { readCurveView } from './curve.ts';
 import { requireHead } from './require-run.ts';
 import type { RunHead } from './run-cache.ts';

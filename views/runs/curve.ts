@@ -3,15 +3,15 @@ import pLimit from 'p-limit';
 import type { Branch, EvalResult, StepSummary } from '../../core/contract.ts';
 import { estimateMean } from '../../core/estimates.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
-import { curvePrefix, stepPrefix, stepsPrefix } from '../../store/layout.ts';
+import { stepPrefix, stepsPrefix } from '../../store/layout.ts';
 import { childNames, childNumbers } from '../../store/records/children.ts';
-import { inCurveOrder, readCurveFile } from '../../store/records/curve.ts';
+import { readBranchCurve } from '../../store/records/curve.ts';
 import { readBranches } from '../../store/records/lineage.ts';
 import { readEval } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CurveView } from '../api/run-views.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';
-import { readCount } from '../context/query.ts';
+import { readCount } from '../api/query.ts';
 import { requireHead } from './require-run.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
 
@@ -115,14 +115,9 @@ function partsOf(lineage: readonly Branch[], last: number): Part[] {
 }
 
 async function readOldSteps(store: Store, run: string, lineage: readonly Branch[]): Promise<StepSummary[]> {
-  const keys: string[] = [];
-  for await (const key of store.list(curvePrefix(run))) keys.push(key);
-  const ordered = inCurveOrder(keys);
-  const parts = partsOf(lineage, Infinity).map(async ({ branch, fromStep, toStep }) => {
-    const own = ordered.filter((key) => key.startsWith(`${curvePrefix(run)}/${branch}.`));
-    const files = await Promise.all(own.map((key) => readCurveFile(store, key)));
-    return files.flat().filter(({ step }) => step >= fromStep && step <= toStep);
-  });
+  const parts = partsOf(lineage, Infinity).map(async ({ branch, fromStep, toStep }) =>
+    (await readBranchCurve(store, run, branch)).filter(({ step }) => step >= fromStep && step <= toStep),
+  );
   return (await Promise.all(parts)).flat();
 }
 

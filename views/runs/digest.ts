@@ -64,7 +64,9 @@ const identities = new WeakMap<RunHead['file'], string>();
 function positionOf({ file, state }: RunHead): string {
   const identity = identities.get(file) ?? hashBytes(encodeJson(file)).slice(0, 16);
   identities.set(file, identity);
-  return [identity, state?.branch, state?.step, state?.adapterSha256, state?.state].join(' ');
+  return [identity, state?.branch, state?.step, state?.adapterSha256, state?.state, state?.evals.at(-1)?.step].join(
+    ' ',
+  );
 }
 
 const fileOf = (folder: string, run: string): string => join(folder, run, 'digest.json');

@@ -19,7 +19,7 @@ import { listGroups } from '../../store/records/group-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { LaneSpan, LanesView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
-import { readCount } from '../context/query.ts';
+import { readCount } from '../api/query.ts';
 import { requireHead } from './require-run.ts';
 import { runCacheOf } from './run-cache.ts';
 
@@ -124,13 +124,14 @@ async function readEvalSpans(store: Store, place: StepPlace): Promise<PlacedSpan
 }
 
 function playedSpan(
-  { step }: StepPlace,
+  { branch, step }: StepPlace,
   times: TimesFile | null,
   { label, group }: Pick<LaneSpan, 'label' | 'group'>,
 ): LaneSpan | null {
   if (times?.startedAt === undefined || times.endedAt === undefined) return null;
   return {
     label: `step ${step} · ${label}`,
+    branch,
     step,
     group,
     startedAt: new Date(times.startedAt).toISOString(),
@@ -156,10 +157,11 @@ async function readTrainSpans(store: Store, place: StepPlace): Promise<PlacedSpa
   const seconds = Object.values(phases).reduce<number>((sum, value) => sum + secondsOf(value), 0);
   const endedAt = new Date(times.committedAt).getTime();
   const startedAt = new Date(endedAt - seconds * 1000).toISOString();
-  const { step } = place;
+  const { branch, step } = place;
   const label = step === 0 ? 'step 0 · adapter' : `step ${step} · train`;
   const worked: LaneSpan = {
     label,
+    branch,
     step,
     group: null,
     startedAt,
@@ -209,4 +211,4 @@ function pauseSpans(state: Pick<RunState, 'state' | 'pause'> | null): PlacedSpan
   return [{ lane: 'wait', span }];
 }
 
-const ORDINARY = { group: null, attempt: 1, host: null } as const;
+const ORDINARY = { branch: null, group: null, attempt: 1, host: null } as const;

@@ -25,7 +25,7 @@ export async function listAdvisories(
 
 /** Those that need no attempt to be read. */
 export function adviseBySteps({ state, steps }: AdvisedRun): FoundAdvisory[] {
-  return [...findAdvisories(steps), findGoalConflict(state)].filter((each) => each !== null);
+  return [...findAdvisories(steps, state?.evals), findGoalConflict(state)].filter((each) => each !== null);
 }
 
 function hasSeveralRewards(steps: readonly StepSummary[]): boolean {

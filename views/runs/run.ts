@@ -35,6 +35,7 @@ export async function viewRun(context: ViewContext, run: string): Promise<RunVie
     advisories,
     trainScenarios: prepared?.trainScenarios ?? null,
     evalScenarios: prepared?.evalScenarios ?? null,
+    evalScenariosOf: prepared?.evalScenariosOf ?? prepared?.evalScenarios ?? null,
   };
 }
 

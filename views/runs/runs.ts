@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { RunState } from '../../core/contract.ts';
 import { sumUsd } from '../../core/costs.ts';
+import { headline } from '../../core/format.ts';
 import { isUnreadable } from '../../core/later-version.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
@@ -107,6 +108,7 @@ async function rowOf(context: ViewContext, head: RunHead, digest: RunDigest | nu
     step: seen.step,
     steps: seen.steps,
     reward: seen.reward,
+    heldOut: heldOutOf(state),
     sparkline,
     waitingFor: seen.waitingFor,
     waitingSince: state === null ? null : waitingSince(state, progress.atMs),
@@ -119,6 +121,13 @@ async function rowOf(context: ViewContext, head: RunHead, digest: RunDigest | nu
     advisories: advisories + (stall === null ? 0 : 1),
     parent: parent ? policyName(parent) : null,
   };
+}
+
+function heldOutOf(state: RunState | null): RunRow['heldOut'] {
+  const newest = state?.evals.at(-1) ?? state?.evalAfter ?? state?.evalBefore;
+  if (!newest) return null;
+  const before = state?.evalBefore && state.evalBefore.step < newest.step ? headline(state.evalBefore).value : null;
+  return { ...headline(newest), before, step: newest.step };
 }
 
 const NOT_DIGESTED: Pick<RunDigest, 'sparkline' | 'usual' | 'advisories'> = { sparkline: [], usual: {}, advisories: 0 };

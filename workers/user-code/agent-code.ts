@@ -124,6 +124,8 @@ export function findAgentFile(named: string): string {
 
 /** The default export of an agent's file, whatever it is. */
 export async function importAgentFile(file: string): Promise<unknown> {
+  // Errors of an agent in TypeScript name its lines as they were written.
+  process.setSourceMapsEnabled(true);
   patchGlobalFetch();
   return importDefault(findAgentFile(file));
 }

@@ -64,6 +64,7 @@ export interface WorkflowAgentOptions<S extends Scenario, Result = unknown> {
   name: string;
   scenarios: ScenarioSource<S>;
   evalScenarios?: ScenarioSource<S>;
+  spreadBy?: string;
   /** Type of the workflow. */
   workflow: string;
   /** The queue that your workers poll. */

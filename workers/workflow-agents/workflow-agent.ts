@@ -23,11 +23,12 @@ export function workflowAgent<S extends Scenario, Result = unknown>(
 ): Agent<S> {
   checkOptions('workflowAgent', options);
   checkKinds(options);
-  const { name, scenarios, evalScenarios, reward } = options;
+  const { name, scenarios, evalScenarios, spreadBy, reward } = options;
   return defineAgent<S>({
     name,
     scenarios,
     ...(evalScenarios === undefined ? {} : { evalScenarios }),
+    ...(spreadBy === undefined ? {} : { spreadBy }),
     ...(typeof reward === 'function' ? {} : { reward }),
     rollout: async (context: RolloutContext<S>) => {
       // A definition is read where nothing is played, too: Temporal's packages are loaded by the first attempt.

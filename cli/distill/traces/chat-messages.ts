@@ -23,11 +23,25 @@ export function readChat(value: unknown): ChatMessage[] {
 export function readAnswers(value: unknown): ChatMessage[] {
   const given = maybeJson(value);
   if (given === '' || given === null || given === undefined) return [];
-  if (isObject(given) && Array.isArray(given['choices']))
+  if (isObject(given) && Array.isArray(given['choices'])) {
+    checkEnds(given['choices']);
     return given['choices'].flatMap((choice) => readMessage(membersIn(choice)['message'], 'assistant'));
+  }
   const messages: unknown[] = Array.isArray(given) ? given : [given];
-  if (!messages.every(isMessage)) return [{ role: 'assistant', content: asText(value) }];
+  if (messages.every(isMessage)) checkEnds(messages);
+  else return [{ role: 'assistant', content: asText(value) }];
   return messages.flatMap((message) => readMessage(message, 'assistant')).filter(({ role }) => role === 'assistant');
+}
+
+/** Throws for an answer that the model did not end. `parts`: choices, messages, or what else names a reason. */
+export function checkEnds(parts: readonly unknown[]): void {
+  for (const part of parts.map(membersIn)) {
+    const reasons = [part['finish_reason'], part['finishReason'], part['stop_reason'], part['finish_reasons']].flat();
+    if (reasons.some((reason) => /^(?:length|max_tokens)$/i.test(String(reason))))
+      throw new Unreadable('the answer was cut off at the token limit');
+    if (reasons.some((reason) => /^content[_-]filter$|^safety$/i.test(String(reason))))
+      throw new Unreadable('the answer was cut off by a content filter');
+  }
 }
 
 function isMessage(value: unknown): boolean {
@@ -45,7 +59,8 @@ const ROLES: Readonly<Record<string, string>> = {
 
 /** A message with results of tools is one message for each of them. */
 export function readMessage(value: unknown, defaultRole: string): ChatMessage[] {
-  const message = maybeJson(value);
+  const parsed = maybeJson(value);
+  const message = isMessage(parsed) ? parsed : value;
   if (typeof message === 'string') return [{ role: defaultRole, content: message }];
   if (!isObject(message)) throw new Unreadable('the messages have no known form');
   const said = typeof message['role'] === 'string' ? message['role'].toLowerCase() : defaultRole;
@@ -59,12 +74,10 @@ export function readMessage(value: unknown, defaultRole: string): ChatMessage[] 
   return [...read.results, ...read.message(role)];
 }
 
-/** Content is a text or a list of parts; some write the list as JSON. */
+/** A list of parts may be JSON; content is text as it stands, even where it looks like a list. */
 function partsOf(message: Json): unknown[] {
   const given = parseList(message['parts']) ?? parseList(message['contents']) ?? message['content'];
   if (Array.isArray(given)) return given;
-  const parts = parseList(given);
-  if (parts?.every((part) => typeof membersIn(part)['type'] === 'string')) return parts;
   return given === null || given === undefined ? [] : [asText(given)];
 }
 
@@ -138,7 +151,7 @@ export function readTools(value: unknown): object[] | null {
         function: {
           name: called['name'],
           ...(typeof called['description'] === 'string' && { description: called['description'] }),
-          ...(isObject(parameters) && { parameters }),
+          ...(isObject(parameters) && { parameters: JSON.parse(asText(parameters)) as unknown }),
         },
       },
     ];
@@ -149,10 +162,23 @@ export function readTools(value: unknown): object[] | null {
 export function maybeJson(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{"]/.test(value)) return value;
   try {
-    return JSON.parse(value) as unknown;
+    return JSON.parse(value.replaceAll(STRING_OR_NUMBER, markChanged)) as unknown;
   } catch {
     return value;
   }
+}
+
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+/** A character of private use, which no text has. */
+const MARK = '\uE0A5';
+
+/** A number that JavaScript would write in another way, as a text with marks: `asText` writes it as it was. */
+function markChanged(token: string): string {
+  return token.startsWith('"') || String(Number(token)) === token ? token : JSON.stringify(`${MARK}${token}${MARK}`);
+}
+
+function unmarked(text: string): string {
+  return text.replaceAll(/"?\uE0A5([^\uE0A5]*)\uE0A5"?/g, '$1');
 }
 
 function parseList(value: unknown): unknown[] | null {
@@ -165,7 +191,7 @@ function listOf(value: unknown): unknown[] {
 }
 
 function asText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return unmarked(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 function idOf(value: unknown): string {

@@ -4,7 +4,16 @@
  */
 import type { PlainAttributes, PlainValue, ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import type { ChatMessage } from '../../../store/records/trajectories.ts';
-import { membersIn, maybeJson, readAnswers, readMessage, readChat, readTools, Unreadable } from './chat-messages.ts';
+import {
+  checkEnds,
+  membersIn,
+  maybeJson,
+  readAnswers,
+  readMessage,
+  readChat,
+  readTools,
+  Unreadable,
+} from './chat-messages.ts';
 
 export interface TracedCall {
   readonly messages: readonly ChatMessage[];
@@ -21,7 +30,7 @@ export function readCall(span: ReadSpan): TracedCall | null {
   const call = CONVENTIONS.reduce<TracedCall | null>((found, read) => found ?? read(span), null);
   if (call === null || call.messages.length === 0) throw new Unreadable('the prompt was not recorded');
   if (call.answers.length === 0) throw new Unreadable('the answer was not recorded');
-  if (wasCut(span)) throw new Unreadable('the answer was cut off at the token limit');
+  checkEnds(endsOf(span));
   return call;
 }
 
@@ -60,7 +69,7 @@ function ofGenAi({ attributes }: Pick<ReadSpan, 'attributes'>): TracedCall | nul
   return {
     messages: [...system, ...readChat(input)],
     tools: readTools(attributes['gen_ai.tool.definitions']),
-    answers: readAnswers(attributes['gen_ai.output.messages'] ?? ''),
+    answers: attributes['gen_ai.output.messages'] === '[]' ? [] : readAnswers(attributes['gen_ai.output.messages']),
   };
 }
 
@@ -82,7 +91,7 @@ function ofMessageEvents({ events, attributes }: ReadSpan): TracedCall | null {
     .filter(({ name }) => name === 'gen_ai.choice')
     .flatMap((event) => {
       const body = bodyOf(event.attributes);
-      return readMessage(maybeJson(body['message'] ?? body), 'assistant');
+      return readMessage(body['message'] ?? body, 'assistant');
     });
   return { messages: asked, tools: readTools(attributes['gen_ai.tool.definitions']), answers };
 }
@@ -104,9 +113,9 @@ function ofLangfuse({ attributes }: ReadSpan): TracedCall | null {
   const input = maybeJson(attributes['langfuse.observation.input']);
   if (input === undefined || input === null) return null;
   return {
-    messages: readChat(input),
+    messages: readChat(attributes['langfuse.observation.input']),
     tools: readTools(membersIn(input)['tools']),
-    answers: readAnswers(attributes['langfuse.observation.output'] ?? ''),
+    answers: readAnswers(attributes['langfuse.observation.output']),
   };
 }
 
@@ -128,7 +137,7 @@ function ofOpenLlmetry({ attributes }: ReadSpan): TracedCall | null {
   const input = listed(genAi['prompt']);
   if (input.length === 0) return null;
   return {
-    messages: input.flatMap((entry) => readMessage(withLists(membersIn(entry)), 'user')),
+    messages: input.flatMap((entry) => readMessage(withParts(withLists(membersIn(entry))), 'user')),
     tools: readTools(listed(membersIn(membersIn(tree['llm'])['request'])['functions'])),
     answers: listed(genAi['completion']).flatMap((entry) => readMessage(withLists(membersIn(entry)), 'assistant')),
   };
@@ -148,15 +157,22 @@ function ofAiSdk({ attributes }: ReadSpan): TracedCall | null {
   };
 }
 
-function wasCut({ attributes, events }: ReadSpan): boolean {
-  const reasons = [
-    attributes['gen_ai.response.finish_reasons'],
-    attributes['gen_ai.completion.0.finish_reason'],
-    attributes['ai.response.finishReason'],
-    ...events.map((event) => event.attributes['finish_reason']),
-  ].flat();
-  return reasons.some((reason) => reason === 'length' || reason === 'max_tokens');
+/** Where conventions say why a model stopped, besides its messages. */
+function endsOf({ attributes, events }: ReadSpan): unknown[] {
+  const { 'gen_ai.response.finish_reasons': finish_reasons, 'ai.response.finishReason': finishReason } = attributes;
+  const completions = Object.entries(attributes).filter(([name]) => COMPLETION_END.test(name));
+  // OpenInference keeps the whole answer of the server.
+  const whole = membersIn(maybeJson(attributes['output.value']));
+  return [
+    { finish_reasons, finishReason },
+    ...completions.map(([, finish_reason]) => ({ finish_reason })),
+    ...events.flatMap((event) => [event.attributes, bodyOf(event.attributes)]),
+    ...listed(whole['choices']),
+    whole,
+  ];
 }
+
+const COMPLETION_END = /^gen_ai\.completion\.\d+\.finish_reason$/;
 
 type Tree = Record<string, unknown>;
 
@@ -183,6 +199,17 @@ function listed(value: unknown): unknown[] {
   if (Array.isArray(value)) return value;
   const members = Object.entries(membersIn(value)).filter(([name]) => /^\d+$/.test(name));
   return members.toSorted(([a], [b]) => Number(a) - Number(b)).map(([, member]) => member);
+}
+
+const PART = /^(?:text|thinking|tool_use|tool_result|document|file|image(?:_url)?|input_\w+)$/;
+
+/** OpenLLMetry writes parts of a prompt as JSON; what a tool returned is a text. */
+function withParts(message: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const parts = maybeJson(message['content']);
+  const isList = message['role'] !== 'tool' && Array.isArray(parts) && parts.length > 0;
+  return isList && parts.every((part) => PART.test(String(membersIn(part)['type'])))
+    ? { ...message, content: parts }
+    : message;
 }
 
 function withLists(message: Readonly<Record<string, unknown>>): Record<string, unknown> {

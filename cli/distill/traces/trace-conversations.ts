@@ -1,4 +1,5 @@
 /** Spans of many traces as attempts: the calls of each conversation in order, with its score, and what was left out. */
+import { mean } from '../../../core/statistics.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import type { ChatMessage } from '../../../store/records/trajectories.ts';
 import { recordedCall, type RatedAttempt } from '../chats/distilled-chats.ts';
@@ -58,7 +59,7 @@ export function readTraced(
   const conversations = [...found].flatMap(([id, { calls, scores }]) => {
     if (calls.length === 0) return [];
     const inOrder = calls.toSorted((a, b) => (a.start < b.start ? -1 : Number(a.start > b.start)));
-    return [{ id, calls: inOrder.map(({ call }) => call), score: meanOf(scores) }];
+    return [{ id, calls: inOrder.map(({ call }) => call), score: mean(scores) }];
   });
   return { conversations, leftOut, otherSpans };
 }
@@ -83,10 +84,6 @@ function eventScores({ events }: ReadSpan, scoreName: string): number[] {
     const isWanted = name === EVALUATION && attributes['gen_ai.evaluation.name'] === scoreName;
     return isWanted && typeof score === 'number' ? [score] : [];
   });
-}
-
-function meanOf(scores: readonly number[]): number | null {
-  return scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length;
 }
 
 /** Unscored ones are worth 0: they are taken together, or not at all. */

@@ -20,7 +20,7 @@ export const wandbTarget: DeployTarget = {
   name: 'wandb',
   stages: () => [{ name: 'upload', run: upload }],
   address(_, made, env) {
-    const baseUrl = withoutSlash(env['WANDB_INFERENCE_URL'] ?? INFERENCE);
+    const baseUrl = withoutSlash(env['WANDB_INFERENCE_URL'] || INFERENCE);
     return { baseUrl, model: String(made['upload']!['model']), keyVariable: KEY_VARIABLE };
   },
 };
@@ -30,7 +30,7 @@ async function upload({ deployment, env, fetch, signal, files }: StageContext): 
   const { checkpoint, policy, baseModel, adapter } = deployment;
   const { entity, project, modelName: name = modelName(checkpoint, policy) } = optionsOf(deployment);
   const key = requireKey(env, KEY_VARIABLE, 'W&B');
-  const baseUrl = withoutSlash(env['WANDB_BASE_URL'] ?? API);
+  const baseUrl = withoutSlash(env['WANDB_BASE_URL'] || API);
   const folder = (await files()).filter(({ path }) => path !== CARD);
   const alias = stepName(checkpoint);
   const artifact = await logArtifact(

@@ -103,12 +103,17 @@ function plainOf(value: unknown): PlainValue {
   const any = asObject(value);
   if (typeof any['stringValue'] === 'string') return any['stringValue'];
   if (typeof any['boolValue'] === 'boolean') return any['boolValue'];
-  if (any['intValue'] !== undefined && any['intValue'] !== null) return Number(any['intValue']);
+  if (any['intValue'] !== undefined && any['intValue'] !== null) return exactInteger(any['intValue']);
   if (any['doubleValue'] !== undefined && any['doubleValue'] !== null) return Number(any['doubleValue']);
   if (any['arrayValue'] !== undefined) return listOf(asObject(any['arrayValue']), 'values').map(plainOf);
   if (any['kvlistValue'] === undefined) return null;
   const members = listOf(asObject(any['kvlistValue']), 'values') as { key?: unknown; value?: unknown }[];
   return Object.fromEntries(members.map((member) => [textOf(member.key), plainOf(member.value)]));
+}
+
+/** Beyond 2^53, its digits: a number would be another one. */
+function exactInteger(value: unknown): number | string {
+  return Number.isSafeInteger(Number(value)) || typeof value !== 'string' ? Number(value) : value;
 }
 
 function listOf(holder: object, name: string): Json[] {

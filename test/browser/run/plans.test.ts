@@ -13,7 +13,7 @@ const time = (second: number): string => new Date(second * SECOND).toISOString()
 function span(from: number, to: number | null, more: Partial<LaneSpan> = {}): LaneSpan {
   const [startedAt, endedAt] = [time(from), to === null ? null : time(to)];
   const kind = 'work';
-  return { label: 'x', step: 1, group: 0, startedAt, endedAt, attempt: 1, host: null, kind, ...more };
+  return { label: 'x', branch: 0, step: 1, group: 0, startedAt, endedAt, attempt: 1, host: null, kind, ...more };
 }
 
 test('spans at the same time get lines of their own, others share one', () => {

@@ -91,7 +91,7 @@ test('each scenario’s attempts are scored together; a second evaluation asks n
   expect(writer.answered).toHaveLength(2);
   await ledger.close();
 
-  const summary = summariseOutcomes('writer', scenarios, [], judged!.outcomes);
+  const summary = summariseOutcomes('writer', { played: 3, of: 3 }, [], judged!.outcomes);
   expect(learnedLines({ baseModel: 'pocket', run: 'run', judge: judged!.judge, summary })).toEqual([
     'score by endpoint/judge on 3 held-out scenarios: 0.300 for pocket, 0.900 for run',
     'difference: +0.600 (95 % interval +0.208 to +0.992): run is better than its base model',

@@ -79,7 +79,9 @@ test('a name finds the step, the last one or the best one: of the curve, or of a
     return [text, branch, step];
   };
   for (const expected of [
-    ['demo@3', 0, 3],
+    ['demo@2', 0, 2],
+    ['demo@3', 1, 3],
+    ['demo~0@3', 0, 3],
     ['demo~1@3', 1, 3],
     ['demo', 1, 3],
     ['demo@latest', 1, 3],
@@ -114,9 +116,16 @@ test('a step that trained nothing is evaluated with the weights of the one befor
 test('a name that finds nothing says what to name', async () => {
   await makeRolledBack();
   await expect(find('nope@best')).rejects.toThrow('no run nope in the store');
-  await expect(find('demo@9')).rejects.toThrow(
-    'demo@9 is not committed (the newest before it is demo@4); pass that, or demo@latest',
-  );
+  const missing: [string, string, string][] = [
+    ['demo@9', 'demo~1@9', 'demo~1@3'],
+    ['demo~0@9', 'demo~0@9', 'demo~0@4'],
+  ];
+  for (const [asked, named, before] of missing)
+    await expect(find(asked)).rejects.toThrow(
+      `${named} is not committed (the newest before it is ${before}); pass that, or demo@latest`,
+    );
+  await openBranch(store, 'demo', { requestId: 'again', step: 2 });
+  await expect(find('demo@4')).rejects.toThrow('(the newest before it is demo@2)');
   await expect(find('demo~1@best')).rejects.toThrow(
     'no checkpoint of branch 1 of demo has been evaluated; pass demo@latest, or a step',
   );

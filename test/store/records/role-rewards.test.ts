@@ -17,7 +17,8 @@ const PLAN = {
 } as const;
 const ROLES = { white: 'main', black: 'b' };
 
-const callOf = (role: string) => ({ role, tokenIds: [1], request: { messages: [] } }) as unknown as CallRecord;
+const callOf = (role: string) =>
+  ({ role, tokenIds: [1], request: { messages: [] }, message: { content: role } }) as unknown as CallRecord;
 
 function groupOf(rewards: readonly Record<string, number>[], callers = ['white', 'black', 'past']): Rollouts {
   const calls = callers.map(callOf);
@@ -42,6 +43,21 @@ test('an evaluation of competing roles counts scenarios beside attempts', () => 
   expect(summariseEval(0, once, 'r')).not.toHaveProperty('scenarios');
   const plain = played.map(({ roleRewards: _roles, ...record }) => record);
   expect(summariseEval(0, plain, 'r')).not.toHaveProperty('scenarios');
+});
+
+test('an evaluation tells how many of its attempts said the same, if they are nearly all', () => {
+  const share = (same: number, other: number, callers = ['white', 'black']) => {
+    const rewards = (count: number) => Array.from({ length: count }, () => ({}));
+    const { attempts } = groupOf(rewards(same), callers);
+    return summariseEval(3, [...attempts, ...groupOf(rewards(other), ['white']).attempts], 'r').sameAnswerShare;
+  };
+  expect([share(19, 1), share(9, 1), share(8, 2), share(9, 0), share(0, 0)]).toEqual([
+    0.95,
+    0.9,
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 test('a group is trained if the rewards of one role differ, though the attempts earned the same', () => {

@@ -44,7 +44,7 @@ test('the store tells when groups were played and steps were trained, by whom, a
   ]);
   expect(spansOf(view, 'train').slice(0, 2)).toMatchObject([
     { kind: 'wait', startedAt: at(28), endedAt: at(29) },
-    { kind: 'work', startedAt: at(29), endedAt: at(32), host: 'gpu', step: 1 },
+    { kind: 'work', startedAt: at(29), endedAt: at(32), host: 'gpu', branch: 0, step: 1 },
   ]);
 });
 

@@ -21,7 +21,7 @@ type Label = keyof typeof FEEDBACK_LABELS;
 const MOST_COMMENT_CHARACTERS = 10_000;
 const FeedbackBody = z.strictObject({
   id: z.string().min(1).max(1000),
-  reward: z.number().nullish(),
+  reward: z.number().min(-1).max(1).nullish(),
   label: z.enum(Object.keys(FEEDBACK_LABELS) as [Label, ...Label[]]).nullish(),
   comment: z.string().max(MOST_COMMENT_CHARACTERS).nullish(),
 });

@@ -1,0 +1,89 @@
+/** The query of a search over attempts: its parameters, which rows it asks for, and their order. The same for `temper ui` and its export. Pure. */
+import { TemperError } from '../../core/failures.ts';
+import { parseMetricFilter } from '../../core/metric-filter.ts';
+import type { AttemptQuery, AttemptRow } from './attempt-views.ts';
+import { readChoice, readCount, readFlag, readQueryNumber, readQueryText } from './query.ts';
+
+const MOST_ROWS = 500;
+
+/** Throws BadConfig for a wrong parameter. */
+export function parseAttemptQuery(query: URLSearchParams): AttemptQuery {
+  const asked: { [Name in keyof AttemptQuery]: AttemptQuery[Name] | undefined } = {
+    text: readQueryText(query, 'text'),
+    tool: readQueryText(query, 'tool'),
+    failure: readQueryText(query, 'failure'),
+    truncated: readFlag(query, 'truncated'),
+    minReward: readQueryNumber(query, 'minReward'),
+    maxReward: readQueryNumber(query, 'maxReward'),
+    metric: readQueryText(query, 'metric'),
+    scenario: readQueryText(query, 'scenario'),
+    fromStep: readCount(query, 'fromStep'),
+    toStep: readCount(query, 'toStep'),
+    kind: readChoice(query, 'kind', ['train', 'eval'] as const),
+    sort: readChoice(query, 'sort', Object.keys(ORDERS) as (keyof typeof ORDERS)[]),
+    offset: readCount(query, 'offset'),
+    limit: readCount(query, 'limit', MOST_ROWS),
+  };
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
+}
+
+type Matches = (row: AttemptRow) => boolean;
+
+/** All that a row itself tells; text is looked for elsewhere. */
+export function rowMatcher(query: AttemptQuery): Matches {
+  const { tool, failure, truncated, minReward, maxReward, metric, scenario } = query;
+  const tests: Matches[] = [];
+  if (tool !== undefined) tests.push(({ tools }) => tools.includes(tool));
+  if (failure !== undefined) tests.push((row) => (failure === 'any' ? row.failure !== null : row.failure === failure));
+  if (truncated !== undefined) tests.push((row) => row.truncated === truncated);
+  if (minReward !== undefined) tests.push(({ reward }) => reward !== null && reward >= minReward);
+  if (maxReward !== undefined) tests.push(({ reward }) => reward !== null && reward <= maxReward);
+  if (scenario !== undefined) tests.push((row) => row.scenario === scenario);
+  if (metric !== undefined) tests.push(metricMatcher(metric));
+  return (row) => tests.every((matches) => matches(row));
+}
+
+/** A group of attempts as far as its place tells whether it can match. */
+export function canMatchGroup(query: AttemptQuery, { step, isEval }: { step: number; isEval: boolean }): boolean {
+  const { kind, fromStep = 0, toStep = Infinity } = query;
+  return step >= fromStep && step <= toStep && (kind === undefined || (kind === 'eval') === isEval);
+}
+
+function metricMatcher(condition: string): Matches {
+  const matches = parseMetricFilter(condition);
+  if (matches !== null) return ({ metrics }) => matches(metrics);
+  throw new TemperError(
+    'BadConfig',
+    `metric must be a name, one of >= <= > < = != and a number, such as moves<3, got ${JSON.stringify(condition.slice(0, 200))}; change or remove it`,
+  );
+}
+
+export type Compare = (one: AttemptRow, other: AttemptRow) => number;
+
+const placed: Compare = (one, other) =>
+  one.branch - other.branch ||
+  one.step - other.step ||
+  (one.group ?? Infinity) - (other.group ?? Infinity) ||
+  one.attempt - other.attempt;
+const newestFirst: Compare = (one, other) => other.branch - one.branch || other.step - one.step || placed(one, other);
+
+/** Rows without a number come last, whatever the direction. */
+function byNumber(valueOf: (row: AttemptRow) => number | null, sign: 1 | -1): Compare {
+  return (one, other) => {
+    const [left, right] = [valueOf(one), valueOf(other)];
+    if (left === null || right === null)
+      return Number(left === null) - Number(right === null) || newestFirst(one, other);
+    return sign * (left - right) || newestFirst(one, other);
+  };
+}
+
+export const ORDERS = {
+  newest: newestFirst,
+  oldest: placed,
+  reward: byNumber(({ reward }) => reward, 1),
+  '-reward': byNumber(({ reward }) => reward, -1),
+  tokens: byNumber(({ sampledTokens }) => sampledTokens, 1),
+  '-tokens': byNumber(({ sampledTokens }) => sampledTokens, -1),
+  turns: byNumber(({ turns }) => turns, 1),
+  '-turns': byNumber(({ turns }) => turns, -1),
+} as const satisfies Record<NonNullable<AttemptQuery['sort']>, Compare>;
