@@ -41,6 +41,8 @@ interface Database {
 interface Statement {
   iterate?(): Iterable<unknown>;
   all(): Iterable<unknown>;
+  /** Node has it from version 22.16 on. */
+  columns?(): readonly { readonly name: string }[];
   /** Node's library alone has it: without, a large integer is an error. */
   setReadBigInts?(enabled: boolean): void;
   /** The other library alone has it, and does not close a database before. */
@@ -54,43 +56,45 @@ async function* readQuery(file: string, query: string): AsyncGenerator<Row> {
   const open = findNodeSqlite() ?? (await importWasm(file));
   let database: Database | undefined;
   let statement: Statement | undefined;
+  let number = 0;
   try {
     database = open(file);
     statement = database.prepare(query);
     statement.setReadBigInts?.(true);
-    let number = 0;
     for (const value of statement.iterate?.() ?? statement.all()) {
-      if (number === 0) checkNames(database, query, value as object, `the query on ${file}`);
+      if (number === 0) {
+        const names = statement.columns?.().map(({ name }) => name) ?? namesOf(database, query, value as object);
+        checkColumns(names, `the query on ${file}`, 'name them with "as"');
+      }
       yield { value: withNumbers({ ...(value as object) }), number: ++number };
     }
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    throw unreadable(`the query on ${file}`, cause, 'correct the query or the file');
+    const row = number === 0 ? '' : `row ${number + 1} of `;
+    throw unreadable(`${row}the query on ${file}`, cause, 'correct the query or the file');
   } finally {
     if (database !== undefined) close(database, statement);
   }
 }
 
-/** A row has the last of columns of one name; as a subquery's, SQLite numbers the others. */
-function checkNames(database: Database, query: string, row: object, name: string): void {
-  const whole = query.trimEnd();
-  let inner: Statement;
-  try {
-    inner = database.prepare(`select * from (${whole.endsWith(';') ? whole.slice(0, -1) : whole}\n) limit 1`);
-  } catch {
-    // `pragma` and `explain` are no subqueries, and name their columns themselves.
-    return;
-  }
+/** A row has the last of columns of one name alone; of a subquery's, SQLite numbers the others: `id:1`. */
+function namesOf(database: Database, query: string, row: object): string[] {
+  const inner = prepareInner(database, query) ?? prepareInner(database, query.slice(0, query.lastIndexOf(';')));
+  // `pragma` and `explain` are no subqueries, and name their columns themselves.
+  if (inner === null) return Object.keys(row);
   inner.setReadBigInts?.(true);
-  const [numbered] = inner.all();
+  const [numbered = row] = inner.all();
   inner.finalize?.();
   const all = Object.keys(numbered as object);
-  if (all.length > Object.keys(row).length)
-    checkColumns(
-      all.map((each) => each.replace(/:\d+$/, '')),
-      name,
-      'name them with "as"',
-    );
+  return all.length > Object.keys(row).length ? all.map((each) => each.replace(/:\d+$/, '')) : all;
+}
+
+function prepareInner(database: Database, query: string): Statement | null {
+  try {
+    return database.prepare(`select * from (${query}\n) limit 1`);
+  } catch {
+    return null;
+  }
 }
 
 function close(database: Database, statement: Statement | undefined): void {

@@ -162,23 +162,20 @@ export function readTools(value: unknown): object[] | null {
 export function maybeJson(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{"]/.test(value)) return value;
   try {
-    return JSON.parse(value.replaceAll(STRING_OR_NUMBER, markChanged)) as unknown;
+    return JSON.parse(value.replaceAll(STRING_OR_NUMBER, keepDigits)) as unknown;
   } catch {
     return value;
   }
 }
 
-const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
-/** A character of private use, which no text has. */
-const MARK = '\uE0A5';
+/** A text may lack its end: it is no JSON then, and is read once all the same. */
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\[^])*"?|-?\d[\d.eE+-]*/g;
+/** Name of a member that nobody else can know. */
+const DIGITS = crypto.randomUUID();
 
-/** A number that JavaScript would write in another way, as a text with marks: `asText` writes it as it was. */
-function markChanged(token: string): string {
-  return token.startsWith('"') || String(Number(token)) === token ? token : JSON.stringify(`${MARK}${token}${MARK}`);
-}
-
-function unmarked(text: string): string {
-  return text.replaceAll(/"?\uE0A5([^\uE0A5]*)\uE0A5"?/g, '$1');
+/** A number that JavaScript would write in another way, as an object with its digits, which `asText` writes. */
+function keepDigits(token: string): string {
+  return token.startsWith('"') || String(Number(token)) === token ? token : `{"${DIGITS}":"${token}"}`;
 }
 
 function parseList(value: unknown): unknown[] | null {
@@ -191,7 +188,8 @@ function listOf(value: unknown): unknown[] {
 }
 
 function asText(value: unknown): string {
-  return unmarked(typeof value === 'string' ? value : JSON.stringify(value));
+  if (typeof value === 'string') return value;
+  return JSON.stringify(value).replaceAll(new RegExp(`\\{"${DIGITS}":"([^"]*)"\\}`, 'g'), '$1');
 }
 
 function idOf(value: unknown): string {

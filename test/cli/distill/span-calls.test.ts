@@ -155,6 +155,16 @@ test.each(Object.entries(RECORDED))('%s', (_, span) => {
 });
 
 const GEN_AI = { 'gen_ai.operation.name': 'chat', 'gen_ai.input.messages': json([{ role: 'user', content: 'Hi' }]) };
+const FUSE = {
+  'langfuse.observation.type': 'generation',
+  'langfuse.observation.input': json([{ role: 'user', content: 'Hi' }]),
+};
+const PLAIN = { 'llm.request.type': 'chat', 'gen_ai.prompt.0.role': 'user', 'gen_ai.prompt.0.content': 'Hi' };
+const INFERENCE = {
+  'openinference.span.kind': 'LLM',
+  'llm.input_messages.0.message.content': 'Hi',
+  'llm.output_messages.0.message.content': 'Ho',
+};
 const OUTPUT = { 'gen_ai.output.messages': json([{ role: 'assistant', content: 'Ho' }]) };
 
 test.each([
@@ -165,6 +175,17 @@ test.each([
   [
     'the answer was cut off at the token limit',
     spanOf({ ...GEN_AI, ...OUTPUT, 'gen_ai.response.finish_reasons': ['length'] }),
+  ],
+  ...[
+    { ...GEN_AI, 'gen_ai.output.messages': json([{ role: 'assistant', parts: [], finish_reason: 'length' }]) },
+    { ...FUSE, 'langfuse.observation.output': json({ choices: [{ finish_reason: 'length', message: {} }] }) },
+    { ...FUSE, 'langfuse.observation.output': json({ role: 'assistant', content: 'Ho', stop_reason: 'max_tokens' }) },
+    { ...PLAIN, 'gen_ai.completion.0.content': 'Ho', 'gen_ai.completion.1.finish_reason': 'length' },
+    { ...INFERENCE, 'output.value': json({ choices: [{ finish_reason: 'length' }] }) },
+  ].map((attributes): [string, ReadSpan] => ['the answer was cut off at the token limit', spanOf(attributes)]),
+  [
+    'the answer was cut off by a content filter',
+    spanOf({ ...GEN_AI, ...OUTPUT, 'gen_ai.response.finish_reasons': ['content_filter'] }),
   ],
   [
     'a message has images, audio or files',
@@ -192,4 +213,41 @@ test('an answer that is JSON is the text that the model wrote, and a user may wr
     tools: null,
     answers: [{ role: 'assistant', content: '{"refund": true}' }],
   });
+});
+
+const PARTS = '[{"type": "text", "text": "Hello"}, {"type": "text", "text": "Bye"}]';
+
+test.each(['[]', '[{"type": "fruit", "n": 1}]', PARTS, '{"n": 1.0}', '"a"', '7', ' [1', '["\\'])(
+  'what a user, a tool and a model wrote stays as it was: %j',
+  (said) => {
+    const chat = [{ role: 'user', content: said }, { role: 'tool', tool_call_id: 'c', content: said }];
+    const answers = [{ role: 'assistant', content: said }];
+    const [user, tool] = chat.map(({ content, ...message }) => ({ ...message, parts: [text(content)] }));
+    const inference = { 'openinference.span.kind': 'LLM', 'llm.output_messages.0.message.content': said };
+    for (const attributes of [
+      { ...FUSE, 'langfuse.observation.input': json(chat), 'langfuse.observation.output': json(answers[0]) },
+      { ...GEN_AI, 'gen_ai.input.messages': json([user, tool]), 'gen_ai.output.messages': json(answers) },
+      {
+        ...inference,
+        'llm.input_messages.0.message.role': 'user',
+        'llm.input_messages.0.message.content': said,
+        'llm.input_messages.1.message.role': 'tool',
+        'llm.input_messages.1.message.tool_call_id': 'c',
+        'llm.input_messages.1.message.content': said,
+      },
+    ])
+      expect(readCall(spanOf(attributes))).toEqual({ messages: chat, tools: null, answers });
+  },
+);
+
+test('numbers keep their digits in what a model or a tool said, and are numbers in the schema of a tool', () => {
+  const digits = '{"id":12345678901234567890,"price":1.50,"left":-0,"text":"1.50 \\"2.0"}';
+  const call = `{"id":"c1","type":"function","function":{"name":"find","arguments":${digits}}}`;
+  const asked = `[{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[${call}]},{"role":"tool","parts":[{"type":"tool_result","content":${digits}}]}]`;
+  const tools = '[{"name":"find","parameters":{"type":"object","maximum":1.0}}]';
+  const read = readCall(spanOf({ ...GEN_AI, ...OUTPUT, 'gen_ai.input.messages': asked, 'gen_ai.tool.definitions': tools }));
+  const [, said, result] = read!.messages;
+  expect(said).toMatchObject({ tool_calls: [{ function: { arguments: digits } }] });
+  expect(result).toMatchObject({ content: digits });
+  expect(read!.tools).toEqual([{ type: 'function', function: { name: 'find', parameters: { type: 'object', maximum: 1 } } }]);
 });

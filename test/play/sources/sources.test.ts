@@ -169,6 +169,23 @@ test.each<[string, () => ScenarioSource<Scenario>, RegExp]>([
     () => csv(fileOf('rows.csv', 'id,id\na,b\n')),
     /columns of .* must have names of their own/,
   ],
+  [
+    'two columns of one name in a Parquet file',
+    () => parquet(parquetFile([ids, ids])),
+    /columns of .* must have names of their own, got \["id","id"\]; write it anew/,
+  ],
+  ...['select id, question, id from tasks', 'with t as (select * from tasks) select t.id, u.id from t, tasks u; -- all'].map(
+    (query): [string, () => ScenarioSource<Scenario>, RegExp] => [
+      `two columns of one name in ${query}`,
+      () => sqlite(sqliteFile(TABLE), query),
+      /columns of the query on .* must have names of their own, got \["id",.*"id"\]; name them with "as"/,
+    ],
+  ),
+  [
+    'a later row that SQLite cannot read',
+    () => sqlite(sqliteFile(TABLE), `select id, json(iif(id = 'a', '1', '{')) from tasks`),
+    /row 2 of the query on .*rows\.db cannot be read: malformed JSON; correct the query/,
+  ],
   ['a missing CSV file', () => csv('/nowhere/rows.csv'), /^\/nowhere\/rows\.csv cannot be read: ENOENT/],
   [
     'a missing Parquet file',
