@@ -3,7 +3,7 @@ import { breaking, type Mutant } from './mutant.ts';
 
 export const SUPERVISED: readonly Mutant[] = [
   ...breaking(
-    'gpu-worker/temper_gpu/training/losses/cross_entropy.py',
+    'gpu-worker/temper_gpu/training/losses/regularisers.py',
     'gpu-worker/tests/training/test_supervised.py',
     [['the cross-entropy is not weighed', 'return -weights_N * logprobs_N', 'return -logprobs_N']],
   ),
