@@ -44,7 +44,7 @@ export const LOSSES: readonly Mutant[] = [
       'torch.full_like(advantages_N, config.tau_positive)',
     ],
   ]),
-  ...breaking('gpu-worker/temper_gpu/training/losses/sequence.py', 'gpu-worker/tests/training/test_losses.py', [
+  ...breaking('gpu-worker/temper_gpu/training/losses/policy_gradient.py', 'gpu-worker/tests/training/test_losses.py', [
     ["gspo sums a sequence's log ratios", '(sums_S / sizes_S.clamp(min=1))', 'sums_S'],
     [
       "gspo moves each token by its row's mean advantage",
@@ -55,7 +55,7 @@ export const LOSSES: readonly Mutant[] = [
   ...breaking('gpu-worker/temper_gpu/training/losses/loss.py', 'gpu-worker/tests/training/test_losses.py', [
     ['ratios are not bounded', 'log_ratio_N.clamp(-most, most).exp()', 'log_ratio_N.exp()'],
   ]),
-  ...breaking('gpu-worker/temper_gpu/training/losses/reductions.py', 'gpu-worker/tests/training/test_reductions.py', [
+  ...breaking('gpu-worker/temper_gpu/training/losses/loss.py', 'gpu-worker/tests/training/test_reductions.py', [
     [
       'masked tokens stay in the denominator',
       'return kept_F / sizes_K.sum().clamp(min=1)',

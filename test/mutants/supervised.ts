@@ -2,11 +2,9 @@
 import { breaking, type Mutant } from './mutant.ts';
 
 export const SUPERVISED: readonly Mutant[] = [
-  ...breaking(
-    'gpu-worker/temper_gpu/training/losses/cross_entropy.py',
-    'gpu-worker/tests/training/test_supervised.py',
-    [['the cross-entropy is not weighed', 'return -weights_N * logprobs_N', 'return -logprobs_N']],
-  ),
+  ...breaking('gpu-worker/temper_gpu/training/losses/regularisers.py', 'gpu-worker/tests/training/test_supervised.py', [
+    ['the cross-entropy is not weighed', 'return -weights_N * logprobs_N', 'return -logprobs_N'],
+  ]),
   ...breaking('gpu-worker/temper_gpu/training/examples.py', 'gpu-worker/tests/training/test_supervised.py', [
     [
       'an example above the limit is trained',

@@ -48,7 +48,7 @@ export const TRAINING: readonly Mutant[] = [
     ],
   ]),
   ...breaking(
-    'gpu-worker/temper_gpu/training/packing/chains.py',
+    'gpu-worker/temper_gpu/training/packing/packer.py',
     'gpu-worker/tests/training/test_against_plain_torch.py',
     [['tokens are predicted from their own position', '[b * width + t - 1 for b', '[b * width + t for b']],
   ),

@@ -4,6 +4,7 @@ Templates, tools, policy names and HTTP are handled before it (server/). Only pr
 is. An engine serves one base model and any adapters of it.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -213,3 +214,21 @@ class ContextTooLong(TemperError):
 
     def __init__(self, message: str) -> None:
         super().__init__("BadConfig", message)
+
+
+def require_possible(model: TextModel, request: GenerationRequest) -> None:
+    """Refuses what no engine of this model can answer."""
+    length, window = len(request.prompt_token_ids), model.context_window
+    if not length:
+        raise TemperError("BadConfig", "a prompt must have at least 1 token, got none; send a message")
+    if request.max_tokens < 1:
+        raise TemperError(
+            "BadConfig", f"max_tokens must be at least 1, got {request.max_tokens}; raise it or leave it out"
+        )
+    if length + request.max_tokens > window:
+        raise ContextTooLong(
+            f"prompt and max_tokens must fit into the {window} tokens of {model.name}, got {length} + "
+            f"{request.max_tokens}; shorten the conversation or lower max_tokens"
+        )
+    if not (request.temperature >= 0 and math.isfinite(request.temperature)):
+        raise TemperError("BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1")

@@ -1,5 +1,6 @@
 """Token ids to the text of an answer: what stop strings are searched in, and what a client reads."""
 
+from collections.abc import Callable
 from typing import Any
 
 # Around a call of a tool, in what a model writes.
@@ -16,6 +17,8 @@ STRUCTURE = frozenset(
 )
 # gpt-oss writes several messages in one answer. Other families have some of these tokens, too, and end turns with them.
 HARMONY = frozenset(["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|return|>", "<|call|>"])
+# Numbers of last tokens: those that decode in microseconds, and those that contain the newest character as a whole.
+LONG_SPAN, NEWEST = 256, 8
 
 
 class Detokenizer:
@@ -47,3 +50,21 @@ def hidden_ids(tokenizer: Any) -> frozenset[int]:
 def is_harmony(tokenizer: Any) -> bool:
     texts = {token.content for token in getattr(tokenizer, "added_tokens_decoder", {}).values() if token.special}
     return {"<|channel|>", "<|message|>"} <= texts
+
+
+def stop_check(stops: tuple[str, ...], decode: Callable[[list[int]], str]) -> Callable[[list[int]], bool] | None:
+    """A check to run after each token. It decodes no more of the end than the longest stop string can span."""
+    if not stops:
+        return None
+    # A token is at least one byte, a character at most four.
+    span = 4 * max(map(len, stops)) + 8
+    ends = tuple({stop[-1] for stop in stops})
+
+    def is_stopped(token_ids: list[int]) -> bool:
+        # A stop string that was not there before ends with the newest token. Most tokens are no end of a long one.
+        if span > LONG_SPAN and not any(map(decode(token_ids[-NEWEST:]).__contains__, ends)):
+            return False
+        tail = decode(token_ids[-span:])
+        return any(stop in tail for stop in stops)
+
+    return is_stopped

@@ -170,12 +170,17 @@ def saving(folder: Path, write: Callable[[], object]) -> None:
         ) from error
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.export", allow_abbrev=False, description=__doc__)
+def add_policy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
     parser.add_argument(
         "--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step, :policy if it has several"
     )
+    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="temper_gpu.process.export", allow_abbrev=False, description=__doc__)
+    add_policy(parser)
     parser.add_argument("--to", required=True, metavar="FOLDER", help="an empty folder")
     parser.add_argument("--format", choices=FORMATS, default="merged", help="what to write (default: %(default)s)")
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the weights (default: %(default)s)")
@@ -183,7 +188,6 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--chat-template-sha256", metavar="SHA256", help="of a template in the store, instead of the base model's own"
     )
-    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
     return parser.parse_args(argv)
 
 

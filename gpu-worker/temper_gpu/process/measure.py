@@ -17,7 +17,7 @@ from pydantic import ConfigDict
 
 from temper_gpu.failures import TemperError
 from temper_gpu.process.arguments import print_answer, read_as
-from temper_gpu.process.export import find_policy, load_trained_base
+from temper_gpu.process.export import add_policy, find_policy, load_trained_base
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -178,13 +178,9 @@ def found_share(checkpoint: Errors, base: Errors) -> float | None:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="temper_gpu.process.measure", allow_abbrev=False, description=__doc__)
-    parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
-    parser.add_argument(
-        "--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step, :policy if it has several"
-    )
+    add_policy(parser)
     parser.add_argument("--work", required=True, type=read_as(Work), metavar="FILE", help="JSON: the answers")
     parser.add_argument("--device", default="auto", help="where to compute (default: a GPU if there is one)")
-    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
     return parser.parse_args(argv)
 
 

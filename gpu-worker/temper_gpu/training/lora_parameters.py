@@ -14,9 +14,8 @@ from temper_gpu.model.bits import without_bitsandbytes
 from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.dropout import Dropping, PrefixDropout
-from temper_gpu.training.half_inputs import keep_inputs_small
 from temper_gpu.training.last_layer import find_last_layer
-from temper_gpu.training.lora_product import compute_as_one
+from temper_gpu.training.lora_product import compute_as_one, keep_inputs_small
 from temper_gpu.training.ranks import Ranks
 from temper_gpu.training.recomputation import saved_bytes_per_token
 from temper_gpu.training.sharding import ShardedBase, WholeBase

@@ -89,3 +89,28 @@ def _forward(layer: Any, x: Tensor) -> Tensor:
     a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
     product = _LoraProduct if x.dtype == a.dtype else _HalfLoraProduct
     return product.apply(x, frozen, a, b, layer.scaling["default"])
+
+
+class _CastProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return F.linear(x.to(weight.dtype), weight)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        [grad] = grads
+        x, weight = ctx.saved_tensors
+        needs_x, needs_weight = ctx.needs_input_grad
+        grad_MR = grad.reshape(-1, grad.shape[-1])
+        grad_x = (grad_MR @ weight).to(x.dtype).view(x.shape) if needs_x else None
+        return grad_x, grad_MR.T @ x.reshape(-1, x.shape[-1]).to(weight.dtype) if needs_weight else None
+
+
+def keep_inputs_small(layer: Any) -> None:
+    """The forward of a PEFT layer whose adapter computes in float32. PEFT keeps a float32 copy of the inputs for the
+    backward pass. Here they are kept as they are, as other parts of the model keep them anyway, and turned again."""
+    first: nn.Linear = layer.lora_A["default"]
+    layer.cast_input_dtype_enabled = False
+    # pyrefly: ignore[bad-assignment]
+    first.forward = lambda x: _CastProduct.apply(x, first.weight)

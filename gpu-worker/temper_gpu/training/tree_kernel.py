@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from temper_gpu.training.faster_way import if_it_works
+from temper_gpu.model.memory import is_out_of_memory
 from temper_gpu.training.packing import Segment, SegmentTree
 
 if TYPE_CHECKING:
@@ -136,15 +136,23 @@ def is_capable(heads: Heads) -> bool:
 
 def find_kernel(heads: Heads, windows: Iterable[int | None], attend: Attend) -> Kernel | None:
     """None if blocks compute trees: on a CPU, and in float32 for the CPU's numbers. `attend` computes a tree with a
-    kernel, or in blocks without one."""
+    kernel, or in blocks without one; the kernel is used if both have the same gradients up to `FAR`."""
     if not is_capable(heads):
         return None
 
-    def try_out() -> tuple[Kernel, float]:
+    try:
         far = max(_difference(heads, window, attend) for window in set(windows))
-        return _compiled(), far
-
-    return if_it_works(try_out, FAR, log, "trees are computed in blocks, FlexAttention does not work here")
+        if far <= FAR:
+            return _compiled()
+        reason = f"their gradients differ by {far:.2g}"
+    except Exception as error:
+        # Triton needs a C compiler and lacks some GPUs; PyTorch's compiler raises errors of many types. Lack of memory
+        # says nothing about the kernel.
+        if is_out_of_memory(error):
+            raise
+        reason = f"{type(error).__name__}: {str(error)[:300]}"
+    log.warning("trees are computed in blocks, FlexAttention does not work here", extra={"reason": reason})
+    return None
 
 
 @torch.enable_grad()

@@ -14,9 +14,9 @@ from temper_gpu.commits.checkpoints import (
     read_commit,
     read_parent,
 )
-from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from tests.commits.written import commit, manifest
+from tests.failing import failing
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,8 @@ def test_a_policy_name_reads_as_it_is_written(name: str, parsed: PolicyName):
     ["demo", "demo@", "demo@01", "demo~0@1", "../x@1", "a/b@1", "Demo@1", "@1", "demo@1\n", "demo@-1", "x" * 64 + "@1"],
 )
 def test_what_is_no_policy_name_is_refused(name: str):
-    with pytest.raises(TemperError, match="run@step") as caught:
+    with failing("BadConfig", "run@step"):
         parse_policy_name(name)
-    assert caught.value.type == "BadConfig"
 
 
 def test_canonical_json_is_sorted_compact_and_has_no_nan():
@@ -68,30 +67,26 @@ def test_a_second_commit_of_the_same_inputs_is_the_first_and_of_others_a_conflic
     store = FileStore(tmp_path)
     first = commit(store)
     assert publish_commit(store, "demo", manifest(store)) == (first, False)
-    with pytest.raises(TemperError, match=f"{'1' * 64}.*{'2' * 64}") as caught:
+    with failing("StepConflict", f"{'1' * 64}.*{'2' * 64}"):
         publish_commit(store, "demo", manifest(store, inputs="2" * 64))
-    assert caught.value.type == "StepConflict"
 
 
 def test_a_manifest_that_is_none_is_corrupt(tmp_path: Path):
     FileStore(tmp_path).publish(manifest_key("demo", 0, 0), b'{"schema":1}')
-    with pytest.raises(TemperError, match=r"demo/branches/0/steps/0/manifest\.json") as caught:
+    with failing("StoreCorrupt", r"demo/branches/0/steps/0/manifest\.json"):
         read_commit(FileStore(tmp_path), "demo", 0, 0)
-    assert caught.value.type == "StoreCorrupt"
 
 
 def test_a_parent_with_other_bytes_than_its_checkpoint_names_is_corrupt(tmp_path: Path):
     store = FileStore(tmp_path)
     checkpoint = commit(store).checkpoint("demo").model_copy(update={"manifest_sha256": "0" * 64})
-    with pytest.raises(TemperError, match="0000") as caught:
+    with failing("StoreCorrupt", "0000"):
         read_parent(store, checkpoint)
-    assert caught.value.type == "StoreCorrupt"
 
 
 def test_a_mark_of_pruning_that_is_none_is_corrupt(tmp_path: Path):
     store = FileStore(tmp_path)
     made = commit(store)
     store.publish("runs/demo/branches/0/steps/0/pruned.json", b"[]")
-    with pytest.raises(TemperError, match=r"steps/0/pruned\.json") as caught:
+    with failing("StoreCorrupt", r"steps/0/pruned\.json"):
         is_pruned(store, "demo", made.manifest)
-    assert caught.value.type == "StoreCorrupt"

@@ -20,7 +20,18 @@ from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tens
 from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
 from tests.engine.embedded.tiny import held
-from tests.process.test_plan import CONFIGS, CPU, DTYPES, SMALL_CACHE, nbytes, planned, random_base, row, shape_of
+from tests.process.test_plan import (
+    CONFIGS,
+    CPU,
+    DTYPES,
+    SMALL_CACHE,
+    nbytes,
+    planned,
+    random_base,
+    row,
+    shape_of,
+    training,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,13 +43,7 @@ def test_a_micro_batch_takes_what_is_reckoned_without_numbers(
 ):
     monkeypatch.setattr(TrainablePolicy, "recomputes", lambda self, num_tokens: recomputes)
     config = CONFIGS[kind]
-    policy = TrainablePolicy(random_base(config, dtype), None)
-    [batch] = pack([row(100)], 99, 100, CPU)
-
-    def train() -> None:
-        policy.log_probabilities(batch).logprobs_N.sum().backward()
-
-    train()
+    train = training(TrainablePolicy(random_base(config, dtype), None))
     planned, real = MicroBatches(config, dtype, None, 100).num_bytes(shape_of(config), recomputes), peak_bytes(train)
     assert real * 0.99 <= planned <= real * (1.1 if kind == "experts" else 1.01)
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import torch
 
-from temper_gpu.commits.checkpoints import StoredAdapter
 from temper_gpu.model.explanations import only_modules
 from temper_gpu.model.lora import Adapter, adapted_modules
 from temper_gpu.model.merging import merge
-from temper_gpu.model.models import BaseModel, ModelLibrary
+from temper_gpu.model.models import BaseModel
 from temper_gpu.process import measure
-from temper_gpu.store import FileStore
 from tests.engine.embedded.tiny import tiny_base
-from tests.process.test_export import commit_policy, write_base
+from tests.process.test_export import Make, make
+
+__all__ = ["make"]
 
 PROMPTS, TOKENS = 4, 12
 
@@ -71,16 +71,12 @@ def next_logprobs(model: Any, ids: list[int]) -> torch.Tensor:
 
 
 @pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    source, models = tmp_path / "base", tmp_path / "models.json"
-    write_base("pocket", source)
-    models.write_text(json.dumps({"mine": str(source)}))
-    base = ModelLibrary(lambda: {"mine": str(source)}, torch.float32, torch.device("cpu")).get("mine")
-    store = FileStore(tmp_path / "store")
-    adapter = StoredAdapter(store, "demo", commit_policy(store, base, 0.1)).read()
+def deployment(make: Make, tmp_path: Path) -> Deployment:
+    made = make()
+    adapter = made.adapter.read()
     assert isinstance(adapter, Adapter)
-    line = ["--store", store.uri, "--policy", "demo@1", "--models", str(models)]
-    return Deployment(base, adapter, line, tmp_path)
+    line = ["--store", made.store.uri, "--policy", made.policy, "--models", str(made.models)]
+    return Deployment(made.base, adapter, line, tmp_path)
 
 
 def nearest(measured: dict[str, Any]) -> tuple[str, Any]:

@@ -19,9 +19,8 @@ from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.memory_plan import count_parameters
 from temper_gpu.process import needs
 from temper_gpu.training.needs import MicroBatches
-from temper_gpu.training.packing import pack
 from temper_gpu.training.policy import TrainablePolicy
-from tests.process.test_plan import CONFIGS, CPU, DTYPES, GIB, LORA, QWEN_7B, random_base, row, shape_of
+from tests.process.test_plan import CONFIGS, CPU, DTYPES, GIB, LORA, QWEN_7B, random_base, shape_of, training
 from tests.training.samples import train_config
 
 
@@ -102,13 +101,7 @@ def test_a_micro_batch_takes_what_is_reckoned_without_numbers(
     """Experts: tokens take any of them here, and the same ones where it is reckoned."""
     monkeypatch.setattr(TrainablePolicy, "recomputes", lambda self, num_tokens: recomputes)
     config = CONFIGS[kind]
-    policy = TrainablePolicy(random_base(config, dtype), LORA)
-    [batch] = pack([row(100)], 99, 100, CPU)
-
-    def train() -> None:
-        policy.log_probabilities(batch).logprobs_N.sum().backward()
-
-    train()
+    train = training(TrainablePolicy(random_base(config, dtype), LORA))
     model = shape_of(config)
     planned, real = MicroBatches(config, dtype, LORA, 100).num_bytes(model, recomputes), peak_bytes(train)
     assert real * 0.99 <= planned <= real * (1.1 if expert_layers(model) else 1.01)

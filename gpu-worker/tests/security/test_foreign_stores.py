@@ -7,10 +7,10 @@ import zlib
 import pytest
 
 from temper_gpu.contract import GroupRef
-from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training import groups
 from temper_gpu.training.groups import load_groups, unpack
+from tests.failing import failing
 
 
 def test_what_unpacks_to_more_than_the_bound_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch):
@@ -33,6 +33,5 @@ def test_a_group_that_cannot_be_unpacked_is_a_corrupt_store(store: FileStore):
     store.publish(f"{stem}.judged.json", b"{}")
     hashes = [hashlib.sha256(data).hexdigest() for data in (packed, b"{}")]
     ref = GroupRef.model_validate({"group": 0, "rolloutsSha256": hashes[0], "judgedSha256": hashes[1]})
-    with pytest.raises(TemperError, match="must be a group's rollouts") as caught:
+    with failing("StoreCorrupt", "must be a group's rollouts"):
         load_groups(store, "demo", 0, 1, [ref])
-    assert caught.value.type == "StoreCorrupt"

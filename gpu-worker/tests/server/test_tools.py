@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from temper_gpu.engine.embedded.requests import stop_check
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
-from temper_gpu.model.detokenizer import Detokenizer
+from temper_gpu.model.detokenizer import Detokenizer, stop_check
 from temper_gpu.server.chat import ChatRequest, chat_response, parse_chat_request, stops_of
 from temper_gpu.server.prompts import Prompts, plain_message
 from temper_gpu.server.tool_choice import ToolChoice

@@ -8,6 +8,7 @@ from temper_gpu.contract import Checkpoint, TrainResult
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.temporal import polling
+from tests.failing import failing
 
 
 def queue_of(folder: Path) -> str:
@@ -56,6 +57,5 @@ def test_a_result_names_an_optional_member_only_if_it_has_one():
 @pytest.mark.parametrize("name", [b'{"id":"../b"}', b'{"id":7}', b"{}", b"[]", b"no json"])
 def test_a_store_without_a_proper_id_is_not_polled_for(tmp_path: Path, name: bytes):
     (tmp_path / "store.json").write_bytes(name)
-    with pytest.raises(TemperError, match="must hold the store's id") as caught:
+    with failing("StoreCorrupt", "must hold the store's id"):
         queue_of(tmp_path)
-    assert caught.value.type == "StoreCorrupt"

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -229,11 +229,14 @@ def sampled_by(store: Store, checkpoint: Checkpoint, seed: int) -> Group:
     """A group whose log-probabilities are the checkpoint's."""
     adapter = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
     [group] = sampled_groups(checkpoint.adapter_sha256, seed, num_groups=1)
-    attempts = [
-        replace(a, calls=[replace(call, logprobs=plain_logprobs(adapter, call).tolist()) for call in a.calls])
-        for a in group.attempts
-    ]
-    return replace(group, attempts=attempts, sampled_by=checkpoint.adapter_sha256)
+    group = with_logprobs(group, lambda call: plain_logprobs(adapter, call).tolist())
+    return replace(group, sampled_by=checkpoint.adapter_sha256)
+
+
+def with_logprobs(group: Group, logprobs_of: Callable[[Call], list[float]]) -> Group:
+    """As if another engine had sampled the same tokens."""
+    attempts = [replace(a, calls=[replace(c, logprobs=logprobs_of(c)) for c in a.calls]) for a in group.attempts]
+    return replace(group, attempts=attempts)
 
 
 def initialise_input(run: str = "demo", inputs: str = INPUTS, **changes: object) -> InitialiseInput:

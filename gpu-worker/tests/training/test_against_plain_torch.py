@@ -38,6 +38,10 @@ pytestmark = pytest.mark.numerics
 
 MAX_NORM, LEARNING_RATE = 0.05, 1e-2
 OPTIMIZER = STEADY.model_copy(update={"max_grad_norm": MAX_NORM})
+LOSSES = {
+    "cispo": train_config().loss,
+    "ppo": PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3),
+}
 BETA1, BETA2, EPSILON = OPTIMIZER.beta1, OPTIMIZER.beta2, OPTIMIZER.epsilon
 
 
@@ -85,9 +89,7 @@ def test_two_steps_agree_with_plain_torch(store: FileStore, trainer: Trainer, lo
     checkpoint = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     adapter = load(store.get_blob(read_parent(store, checkpoint).manifest.adapter))
     state: dict = {}
-    ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
-    loss = ppo if loss_name == "ppo" else train_config().loss
-    config = train_config(loss=loss, optimizer=OPTIMIZER, max_logprob_mismatch=10.0)
+    config = train_config(loss=LOSSES[loss_name], optimizer=OPTIMIZER, max_logprob_mismatch=10.0)
     for step in (1, 2):
         groups = sampled_groups(checkpoint.adapter_sha256, step)
         if has_turn_rewards:
@@ -104,14 +106,12 @@ def test_two_steps_agree_with_plain_torch(store: FileStore, trainer: Trainer, lo
             torch.testing.assert_close(tensor, adapter[name], atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
+@pytest.mark.parametrize("loss_name", LOSSES)
 def test_two_passes_of_two_mini_batches_agree_with_plain_torch(store: FileStore, trainer: Trainer, loss_name: str):
     """Four updates in a step, each the mean over its own tokens, and AdamW counts each of them."""
     parent = trainer.initialise(initialise_input()).commit.checkpoint("demo")
     adapter = load(store.get_blob(read_parent(store, parent).manifest.adapter))
-    ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
-    loss = ppo if loss_name == "ppo" else train_config().loss
-    config = train_config(loss=loss, optimizer=OPTIMIZER, passes=2, mini_batches=2)
+    config = train_config(loss=LOSSES[loss_name], optimizer=OPTIMIZER, passes=2, mini_batches=2)
     groups = sampled_groups(parent.adapter_sha256, 1, num_groups=3)
     work = train_input(store, parent, groups, train=config, learning_rate=LEARNING_RATE)
     commit = trainer.train(work, never).commit
@@ -125,15 +125,14 @@ def test_two_passes_of_two_mini_batches_agree_with_plain_torch(store: FileStore,
         torch.testing.assert_close(tensor, adapter[name], atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("loss_name", ["cispo", "ppo"])
+@pytest.mark.parametrize("loss_name", LOSSES)
 def test_a_step_on_groups_of_two_older_policies_and_its_parent_agrees_with_plain_torch(
     store: FileStore, trainer: Trainer, loss_name: str
 ):
     policies = [trainer.initialise(initialise_input()).commit.checkpoint("demo")]
     adapter = load(store.get_blob(read_parent(store, policies[0]).manifest.adapter))
     state: dict = {}
-    ppo = PpoLoss(name="ppo", epsilon_low=0.2, epsilon_high=0.28, dual_clip=3)
-    config = train_config(loss=ppo if loss_name == "ppo" else train_config().loss, optimizer=OPTIMIZER)
+    config = train_config(loss=LOSSES[loss_name], optimizer=OPTIMIZER)
     for step in (1, 2):
         groups = [sampled_by(store, policies[-1], step)]
         work = train_input(store, policies[-1], groups, train=config, learning_rate=LEARNING_RATE)

@@ -1,6 +1,5 @@
 """Numbers by hand: with log μ = −1, log π = −1 + ln ρ for the ratio ρ that a case needs."""
 
-from collections.abc import Callable
 from functools import partial
 from math import exp, log
 from typing import get_args
@@ -169,19 +168,6 @@ def test_a_ratio_is_bounded_and_counted(config: LossConfig, advantage: float, lo
         assert result.metrics["clippedShare"].all()
 
 
-def test_cispos_gradient_is_that_of_its_weighted_log_probability():
-    """−w · log π with w = clip(ρ) · A held fixed: by finite differences of log π alone."""
-    logprobs_N = torch.tensor([-0.5, -2.0, -1.0], dtype=torch.float64)
-    sampled_N = torch.tensor([-3.0, -1.0, -1.1], dtype=torch.float64)
-    advantages_N = torch.tensor([1.0, -0.5, 0.25], dtype=torch.float64)
-    weights_N = (logprobs_N - sampled_N).exp().clamp(0, 5) * advantages_N
-    step = 1e-6
-    slopes_N = -(weights_N * (logprobs_N + step) - weights_N * (logprobs_N - step)) / (2 * step)
-    moving_N = logprobs_N.clone().requires_grad_()
-    [gradient_N] = torch.autograd.grad(loss_of(CISPO_5, moving_N, sampled_N, advantages_N).sum(), moving_N)
-    torch.testing.assert_close(gradient_N, slopes_N, atol=1e-8, rtol=1e-6)
-
-
 @pytest.mark.parametrize("config", ALL)
 def test_a_weight_folded_into_the_advantage_scales_the_loss(config: LossConfig):
     generator = torch.Generator().manual_seed(2)
@@ -237,40 +223,6 @@ def test_losses_and_gradients_are_those_of_trl(config: LossConfig, spread: float
     [found] = torch.autograd.grad(found_N.sum(), ours_N)
     [expected] = torch.autograd.grad(expected_BT.sum(), theirs_BT)
     torch.testing.assert_close(found, expected)
-
-
-def plain_importance_sampling(ratio: float, advantage: float, _probability: float) -> tuple[float, float]:
-    """Loss and its derivative by log π."""
-    return -ratio * advantage, -ratio * advantage
-
-
-def plain_dppo(ratio: float, advantage: float, probability: float) -> tuple[float, float]:
-    """`probability`: the sampler's of the token."""
-    moved = (ratio - 1) * probability
-    leaves_the_region = moved > 0.2 if advantage > 0 else moved < -0.2
-    loss, slope = (0.0, 0.0) if leaves_the_region else (-ratio * advantage, -ratio * advantage)
-    return loss + 0.125 * log(ratio) ** 2, slope + 0.25 * log(ratio)
-
-
-@pytest.mark.parametrize(("config", "plain"), [(IMPORTANCE_SAMPLING, plain_importance_sampling), (DPPO, plain_dppo)])
-def test_losses_that_trl_does_not_have_are_those_of_a_loop_over_tokens(
-    config: LossConfig, plain: Callable[[float, float, float], tuple[float, float]]
-):
-    draws = torch.randn(3, 200, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
-    sampled_N, advantages_N = -draws[0].abs(), draws[1]
-    logprobs_N = (sampled_N + draws[2]).clamp(max=0).requires_grad_()
-    losses_N = loss_of(config, logprobs_N, sampled_N, advantages_N)
-    [slopes_N] = torch.autograd.grad(losses_N.sum(), logprobs_N)
-    for n in range(200):
-        ratio, probability = exp(logprobs_N[n].item() - sampled_N[n].item()), exp(sampled_N[n].item())
-        expected = plain(ratio, advantages_N[n].item(), probability)
-        assert (losses_N[n].item(), slopes_N[n].item()) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-def test_cross_entropy_by_hand():
-    """Two tokens of the probabilities 1/2 and 1/8, of which the second counts three times as much."""
-    losses_N = cross_entropy(torch.tensor([-log(2), -log(8)]), torch.tensor([1 / 4, 3 / 4]))
-    assert losses_N.tolist() == pytest.approx([log(2) / 4, 3 * log(8) / 4])
 
 
 def test_cross_entropy_is_torchs_and_its_gradient_the_finite_difference():

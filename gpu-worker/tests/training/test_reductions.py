@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from temper_gpu.training.losses import token_weights
-from temper_gpu.training.losses.reductions import Reduction
+from temper_gpu.training.losses.loss import Reduction
 
 ATTEMPTS_F = torch.tensor([0, 0, 0, 4, 7, 7])
 ALL_F = torch.ones(6, dtype=torch.bool)

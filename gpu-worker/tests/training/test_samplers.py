@@ -22,6 +22,7 @@ from tests.training.samples import (
     sampler_of,
     train_config,
     train_input,
+    with_logprobs,
     write_group,
 )
 from tests.training.test_trainer import fresh
@@ -152,10 +153,8 @@ def test_each_policy_is_held_to_its_own_weights(store: FileStore, place: int):
     """The group of the other policy has the log-probabilities of its weights."""
     checkpoints, work = mixed_step(store)
     said = replace(sampled_groups(checkpoints[place].adapter_sha256, 9, 1)[0], index=8)
-    attempts = [
-        replace(a, calls=[replace(c, logprobs=[x - 1 for x in c.logprobs]) for c in a.calls]) for a in said.attempts
-    ]
-    said = replace(said, attempts=attempts, sampled_by=checkpoints[place].adapter_sha256)
+    said = with_logprobs(said, lambda call: [x - 1 for x in call.logprobs])
+    said = replace(said, sampled_by=checkpoints[place].adapter_sha256)
     refs = list(work.groups)
     refs[place] = write_group(store, "demo", 2, said)
     with pytest.raises(TemperError, match=f"trained from adapter {checkpoints[place].adapter_sha256}"):

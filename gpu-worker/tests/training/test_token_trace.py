@@ -35,6 +35,7 @@ from tests.training.samples import (
     tiny_model,
     train_config,
     train_input,
+    with_logprobs,
 )
 from tests.training.trainers import never, new_trainer
 
@@ -120,23 +121,8 @@ def adapter_of(store: FileStore, checkpoint: Checkpoint) -> dict[str, Tensor]:
 
 
 def blurred(groups: list[Group]) -> list[Group]:
-    """As if another engine had sampled: log-probabilities that differ visibly from the trainer's."""
-    return [
-        replace(
-            group,
-            attempts=[
-                replace(
-                    attempt,
-                    calls=[
-                        replace(call, logprobs=[p + 0.01 * (n + 1) for n, p in enumerate(call.logprobs)])
-                        for call in attempt.calls
-                    ],
-                )
-                for attempt in group.attempts
-            ],
-        )
-        for group in groups
-    ]
+    """Log-probabilities that differ visibly from the trainer's."""
+    return [with_logprobs(g, lambda call: [p + 0.01 * n for n, p in enumerate(call.logprobs, 1)]) for g in groups]
 
 
 @pytest.mark.numerics

@@ -13,7 +13,7 @@ from temper_gpu.contract import Checkpoint, TrainConfig, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.store import FileStore
 from temper_gpu.training import trainer as trainer_module
-from temper_gpu.training.groups import Attempt, Group
+from temper_gpu.training.groups import Group
 from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
@@ -30,6 +30,7 @@ from tests.training.samples import (
     tiny_base,
     train_config,
     train_input,
+    with_logprobs,
 )
 from tests.training.trainers import begin, never, new_trainer
 
@@ -125,7 +126,7 @@ def test_answers_of_another_adapter_are_a_policy_mismatch_that_names_both(
 def test_log_probabilities_that_differ_are_a_policy_mismatch_before_the_update(
     store: FileStore, trainer: Trainer, parent: Checkpoint
 ):
-    groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in fresh(parent)]
+    groups = shifted(fresh(parent))
     with failing("PolicyMismatch", rf"k3 .*{parent.adapter_sha256}"):
         trainer.train(train_input(store, parent, groups), never)
     assert store.read(manifest_key("demo", 0, 1)) is None
@@ -137,7 +138,7 @@ def test_below_float32_sampler_and_trainer_may_differ_by_more(dtype: torch.dtype
     base = tiny_base()
     base = replace(base, tensors={name: tensor.to(dtype) for name, tensor in base.tensors.items()})
     policy = TrainablePolicy(base, lora())
-    groups = [Group(g.index, [shifted(a) for a in g.attempts]) for g in sampled_groups("p")]
+    groups = shifted(sampled_groups("p"))
 
     def step(max_mismatch: float) -> dict[str, float]:
         return train_step(policy, StepInputs("p", groups, train_config(max_logprob_mismatch=max_mismatch), 0.0))
@@ -197,9 +198,8 @@ def test_seconds_of_switching_are_told_apart_and_are_in_no_manifest(store: FileS
     assert outcome.seconds.keys() == {"load", "wait", "train", "commit", "switch"}
 
 
-def shifted(attempt: Attempt) -> Attempt:
-    calls = [replace(call, logprobs=[p - 0.1 for p in call.logprobs]) for call in attempt.calls]
-    return replace(attempt, calls=calls)
+def shifted(groups: list[Group]) -> list[Group]:
+    return [with_logprobs(group, lambda call: [p - 0.1 for p in call.logprobs]) for group in groups]
 
 
 def test_a_flipped_bit_in_a_group_file_is_found(store: FileStore, trainer: Trainer, work: TrainInput):

@@ -1,7 +1,6 @@
 """The embedded engine of one base model (engine/interface.py): a queue, a thread, and policies loaded beside it."""
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +20,11 @@ from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.embedded.sizes import Sizes, sizes_for, threads_for
 from temper_gpu.engine.interface import (
     AdapterSource,
-    ContextTooLong,
     EngineHealth,
     Generation,
     GenerationRequest,
     QueueFull,
+    require_possible,
 )
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer
@@ -92,7 +91,8 @@ class EmbeddedEngine:
     def submit(
         self, adapter: AdapterSource | None, request: GenerationRequest, deadline_s: float
     ) -> Future[Generation]:
-        self._check(request)
+        require_possible(self.base, request)
+        self._check_room(len(request.prompt_token_ids), request.max_tokens)
         self.used_at = time.monotonic()
         policy = None if adapter is None else adapter.sha256
         sequence = Sequence(policy, request, time.monotonic() + deadline_s, self._detokenizer.decode)
@@ -147,25 +147,6 @@ class EmbeddedEngine:
         for threads in (self._loader, self._constrainer):
             threads.shutdown(cancel_futures=True)
         self._fail_all(TemperError("EngineFailed", f"the engine of {self.base.name} was closed; retry"))
-
-    def _check(self, request: GenerationRequest) -> None:
-        length, window = len(request.prompt_token_ids), self.base.context_window
-        if not length:
-            raise TemperError("BadConfig", "a prompt must have at least 1 token, got none; send a message")
-        if request.max_tokens < 1:
-            raise TemperError(
-                "BadConfig", f"max_tokens must be at least 1, got {request.max_tokens}; raise it or leave it out"
-            )
-        if length + request.max_tokens > window:
-            raise ContextTooLong(
-                f"prompt and max_tokens must fit into the {window} tokens of {self.base.name}, got {length} + "
-                f"{request.max_tokens}; shorten the conversation or lower max_tokens"
-            )
-        self._check_room(length, request.max_tokens)
-        if not (request.temperature >= 0 and math.isfinite(request.temperature)):
-            raise TemperError(
-                "BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1"
-            )
 
     def _check_room(self, length: int, max_tokens: int) -> None:
         """Refuses requests that fit into the window but not into memory: waiting would not help."""

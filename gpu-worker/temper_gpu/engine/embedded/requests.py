@@ -11,11 +11,10 @@ import numpy as np
 from temper_gpu.engine.embedded.constraints import Constraint
 from temper_gpu.engine.embedded.pieces import chunk_names, piece_keys, piece_size
 from temper_gpu.engine.interface import Generation, GenerationRequest
+from temper_gpu.model.detokenizer import stop_check
 
 # Room for an answer with which a request begins; most answers end long before `max_tokens`.
 FIRST_ROOM = 64
-# Numbers of last tokens: those that decode in microseconds, and those that contain the newest character as a whole.
-LONG_SPAN, NEWEST = 256, 8
 
 
 class Sequence:
@@ -116,21 +115,3 @@ class Sequence:
     def fail(self, error: BaseException) -> None:
         with suppress(InvalidStateError):
             self.future.set_exception(error)
-
-
-def stop_check(stops: tuple[str, ...], decode: Callable[[list[int]], str]) -> Callable[[list[int]], bool] | None:
-    """A check to run after each token. It decodes no more of the end than the longest stop string can span."""
-    if not stops:
-        return None
-    # A token is at least one byte, a character at most four.
-    span = 4 * max(map(len, stops)) + 8
-    ends = tuple({stop[-1] for stop in stops})
-
-    def is_stopped(token_ids: list[int]) -> bool:
-        # A stop string that was not there before ends with the newest token. Most tokens are no end of a long one.
-        if span > LONG_SPAN and not any(map(decode(token_ids[-NEWEST:]).__contains__, ends)):
-            return False
-        tail = decode(token_ids[-span:])
-        return any(stop in tail for stop in stops)
-
-    return is_stopped

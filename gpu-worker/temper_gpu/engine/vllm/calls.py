@@ -1,19 +1,17 @@
 """A request inside the vLLM engine, from submission to its answer."""
 
-import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
-from temper_gpu.engine.interface import AdapterSource, ContextTooLong, Generation, GenerationRequest
+from temper_gpu.engine.interface import AdapterSource, Generation, GenerationRequest
 from temper_gpu.engine.vllm import server
 from temper_gpu.engine.vllm.client import Client
-from temper_gpu.failures import TemperError
-from temper_gpu.model.detokenizer import Detokenizer
+from temper_gpu.model.detokenizer import Detokenizer, stop_check
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,7 @@ def generate(
     token_ids: list[int] = []
     logprobs: list[float] = []
     tops: list[list[tuple[int, float]]] = []
+    is_stopped = stop_check(request.stop, detokenizer.decode)
     while True:
         left_s = call.left_s
         if left_s <= 0:
@@ -91,38 +90,7 @@ def generate(
         for token_id, logprob in zip(answer.token_ids, answer.logprobs, strict=True):
             token_ids.append(token_id)
             logprobs.append(logprob)
-            reason = end_of(request, token_ids, detokenizer)
-            if reason is not None:
+            has_ended = token_id in request.stop_token_ids or (is_stopped is not None and is_stopped(token_ids))
+            if has_ended or len(token_ids) >= request.max_tokens:
+                reason = "stop" if has_ended else "length"
                 return Generation(token_ids, logprobs, reason, tops[: len(token_ids)])
-
-
-def end_of(
-    request: GenerationRequest, token_ids: list[int], detokenizer: Detokenizer
-) -> Literal["stop", "length"] | None:
-    """Whether the last token is the one that ends the answer (engine/interface.py)."""
-    if token_ids[-1] in request.stop_token_ids:
-        return "stop"
-    if request.stop:
-        # A token is at least one byte, a character at most four.
-        span = 4 * max(map(len, request.stop)) + 8
-        tail = detokenizer.decode(token_ids[-span:])
-        if any(stop in tail for stop in request.stop):
-            return "stop"
-    return "length" if len(token_ids) >= request.max_tokens else None
-
-
-def check(model: ServedModel, request: GenerationRequest) -> None:
-    length, window = len(request.prompt_token_ids), model.context_window
-    if not length:
-        raise TemperError("BadConfig", "a prompt must have at least 1 token, got none; send a message")
-    if request.max_tokens < 1:
-        raise TemperError(
-            "BadConfig", f"max_tokens must be at least 1, got {request.max_tokens}; raise it or leave it out"
-        )
-    if length + request.max_tokens > window:
-        raise ContextTooLong(
-            f"prompt and max_tokens must fit into the {window} tokens of {model.name}, got {length} + "
-            f"{request.max_tokens}; shorten the conversation or lower max_tokens"
-        )
-    if not (request.temperature >= 0 and math.isfinite(request.temperature)):
-        raise TemperError("BadConfig", f"temperature must be finite and not negative, got {request.temperature}; use 1")

@@ -19,9 +19,10 @@ from temper_gpu.engine.interface import (
     Generation,
     GenerationRequest,
     QueueFull,
+    require_possible,
 )
 from temper_gpu.engine.vllm import server
-from temper_gpu.engine.vllm.calls import Call, ServedModel, check, generate
+from temper_gpu.engine.vllm.calls import Call, ServedModel, generate
 from temper_gpu.engine.vllm.client import Client
 from temper_gpu.engine.vllm.settings import VllmSettings
 from temper_gpu.engine.vllm.supervisor import Server, ServerInstance, ServerSupervisor
@@ -76,7 +77,7 @@ class VllmEngine:
     def submit(
         self, adapter: AdapterSource | None, request: GenerationRequest, deadline_s: float
     ) -> Future[Generation]:
-        check(self.model, request)
+        require_possible(self.model, request)
         call = Call(adapter, request, time.monotonic() + deadline_s)
         with self._work:
             self._check_open()

@@ -8,10 +8,8 @@ In a step's first update ρ is 1 up to rounding: no range clips anything, and al
 `core/loss-options.ts` refuses their options in steps of a single update.
 """
 
-from temper_gpu.training.losses.cross_entropy import cross_entropy
-from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss, TokenLoss
-from temper_gpu.training.losses.reductions import token_weights
-from temper_gpu.training.losses.regularisers import kl_penalty, kl_reward, policy_kl_penalty
+from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss, TokenLoss, token_weights
+from temper_gpu.training.losses.regularisers import cross_entropy, kl_penalty, kl_reward, policy_kl_penalty
 from temper_gpu.training.losses.table import find_loss
 
 __all__ = [

@@ -1,11 +1,16 @@
-"""Penalties on every token, independent of its advantage; the update's reduction weighs them.
+"""Terms that no advantage changes: the loss of supervised steps, and penalties, which the update's reduction weighs.
 
-Shapes: N sampled tokens of a micro-batch, F those of the step.
+Shapes: N sampled tokens of a micro-batch, or the trained ones of a supervised step; F those of the step.
 """
 
 from torch import Tensor
 
 from temper_gpu.training.losses.loss import bounded_ratio
+
+
+def cross_entropy(logprobs_N: Tensor, weights_N: Tensor) -> Tensor:
+    """−w log π for each token, with weights that sum to 1 over the step: nats per token, for any micro-batches."""
+    return -weights_N * logprobs_N
 
 
 def kl_penalty(logprobs_N: Tensor, reference_logprobs_N: Tensor) -> Tensor:

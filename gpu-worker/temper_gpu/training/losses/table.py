@@ -13,8 +13,7 @@ from temper_gpu.contract import (
     SapoLoss,
 )
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss
-from temper_gpu.training.losses.policy_gradient import cispo, dppo, importance_sampling, ppo, sapo
-from temper_gpu.training.losses.sequence import gspo
+from temper_gpu.training.losses.policy_gradient import cispo, dppo, gspo, importance_sampling, ppo, sapo
 
 
 def find_loss(config: LossConfig) -> Loss:

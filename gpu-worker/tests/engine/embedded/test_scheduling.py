@@ -16,11 +16,10 @@ from transformers import PreTrainedModel
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.embedded.engine import EmbeddedEngine
 from temper_gpu.engine.embedded.forward import Forward
-from temper_gpu.engine.embedded.requests import stop_check
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.engine.interface import DeadlinePassed, Generation, QueueFull
 from temper_gpu.failures import TemperError
-from temper_gpu.model.detokenizer import Detokenizer
+from temper_gpu.model.detokenizer import Detokenizer, stop_check
 from temper_gpu.model.lora import Adapter
 from tests.engine.embedded.tiny import Held, ask, ask_together, held, open_engine, request, tiny_adapter
 from tests.failing import failing
