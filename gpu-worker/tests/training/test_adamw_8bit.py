@@ -19,20 +19,27 @@ from temper_gpu.model.lora import adapter_bytes, initial_tensors, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, load_base, outline
 from temper_gpu.store import FileStore
 from temper_gpu.training import optimizers
+from temper_gpu.training.inputs import StepInputs
 from temper_gpu.training.needs import optimizer_bytes
 from temper_gpu.training.optimizers import BLOCK, AdamW, OptimizerKind, initial_optimizer_tensors, without_scales
 from temper_gpu.training.packing import Row, pack
 from temper_gpu.training.platform import make_deterministic
 from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.ranks import ALONE
+from temper_gpu.training.ranks.joined import Joined
+from temper_gpu.training.step import train_step
 from tests.failing import failing
+from tests.training.agreement import require_same_gradients
 from tests.training.samples import (
+    STEADY,
     initialise_input,
     lora,
     sampled_groups,
+    tiny_base,
     train_config,
     train_input,
 )
-from tests.training.trainers import never, new_trainer
+from tests.training.trainers import never, new_trainer, step_at_once
 
 make_deterministic(1)
 
@@ -259,3 +266,19 @@ def test_a_policy_learns_as_with_float32_moments_and_its_state_is_as_large_as_pl
     assert plain[-1] < plain[0] - 0.5
     assert found == pytest.approx(plain, rel=0.02)
     assert found[:2] == pytest.approx(plain[:2], rel=1e-5)
+
+
+@pytest.mark.numerics
+def test_two_ranks_come_to_what_one_does(tmp_path: Path):
+    groups = sampled_groups("0" * 64, 1)
+    config = train_config(lora=WIDE, max_logprob_mismatch=100.0, optimizer=STEADY)
+    model = tiny_base().instantiate("eager")
+    start = initial_tensors(model, target_modules(model, None), WIDE.rank, 0)
+    kinds = (ALONE, Joined(0, 2), Joined(1, 2))
+    policies = [TrainablePolicy(tiny_base(), WIDE, ranks, "adamw_8bit") for ranks in kinds]
+    inputs = StepInputs("0" * 64, groups, config, 1e-3)
+    step_at_once(policies, start, tmp_path, lambda policy: train_step(policy, inputs))
+    alone, first, second = (policy.adapter_tensors() for policy in policies)
+    require_same_gradients({n: first[n] - start[n] for n in start}, {n: alone[n] - start[n] for n in start})
+    for name, tensor in first.items():
+        assert second[name].equal(tensor)
