@@ -3,6 +3,7 @@
  * DeploymentFailed; no key ever stands in a message.
  */
 import { TemperError } from '../core/failures.ts';
+import { parseJson } from '../core/json-text.ts';
 import { readBounded } from '../core/read-bounded.ts';
 
 export interface HttpCaller {
@@ -165,12 +166,4 @@ export function withoutSecrets(text: string, secrets: readonly (string | null | 
 function reasonOf(cause: unknown): string {
   const { message, cause: deeper } = cause as { message?: string; cause?: { code?: string; message?: string } };
   return deeper?.code ?? deeper?.message ?? message ?? String(cause);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
