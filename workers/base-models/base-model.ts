@@ -1,10 +1,9 @@
 /** Resolves `--base-model`: a name (built in, of temporal.config.ts or of the hub), a folder or a bucket's prefix. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, extname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { BUILT_IN_MODELS, HUB_PREFIX, S3_NAMED, S3_SCHEME } from '../../core/wire-constants.ts';
 import { TemperError } from '../../core/failures.ts';
-import { GGUF, refuseGguf } from './gguf-file.ts';
 
 export interface BaseModel {
   /** Name that the run records. */
@@ -15,6 +14,15 @@ export interface BaseModel {
    */
   readonly models: Readonly<Record<string, string>>;
 }
+
+const GGUF = '.gguf';
+
+const CONVERT = [
+  'import sys, torch, transformers as t',
+  'd, f, to = sys.argv[1:]',
+  't.AutoTokenizer.from_pretrained(d, gguf_file=f).save_pretrained(to)',
+  't.AutoModelForCausalLM.from_pretrained(d, gguf_file=f, dtype=torch.float32, quantization_config=t.GgufConfig(dequantize=True)).to(torch.bfloat16).save_pretrained(to)',
+].join('; ');
 
 /** A revision is a branch, a tag or a commit. */
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@(?!.*\.\.)[A-Za-z0-9][\w./-]*)?$/;
@@ -209,4 +217,18 @@ const isSafetensors = (file: string) => file.endsWith('.safetensors');
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** A model as llama.cpp packs it: nothing that a run could load or train. What a person does with it instead. */
+function refuseGguf(file: string): never {
+  const name = basename(file, extname(file));
+  const places = [dirname(file), basename(file), `./${name}`].map(shellWord).join(' ');
+  throw new TemperError(
+    'BadConfig',
+    `a base model must be a folder (as transformers saves it) with .safetensors files, got the GGUF file ${file}; name the model that it was made from, or convert it and pass --base-model ./${name}: python -m pip install gguf torch 'transformers>=5.23' && python -c '${CONVERT}' ${places} (GGUF files do not hold how a tokenizer splits text: compare pre_tokenizer in ./${name}/tokenizer.json with the original model's and correct it, or the model sees other tokens than it was trained on)`,
+  );
+}
+
+function shellWord(text: string): string {
+  return /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
