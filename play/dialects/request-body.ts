@@ -1,6 +1,6 @@
 /** Request bodies of all formats: a JSON object in which null means absent, and texts that may come in parts. */
 import { parseJson } from '../../core/json-text.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { badParameter } from '../recorder/asked-request.ts';
 import type { RequestBody } from './dialect.ts';
@@ -8,7 +8,7 @@ import type { RequestBody } from './dialect.ts';
 export function parseBody(text: string): RequestBody {
   const body = parseJson(text);
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new TemperError('BadConfig', `a request must be a JSON object, got ${text.slice(0, 100)}; send one`);
+    throw badConfig(`a request must be a JSON object, got ${text.slice(0, 100)}; send one`);
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { programEnvironment } from '../programs/environment.ts';
 import { ProcessTree, type Exit } from '../programs/process-tree.ts';
 import { processLeash } from '../programs/program-folders.ts';
@@ -118,7 +118,7 @@ export class StdioTransport {
 function environmentOf({ env, passed }: CommandSpec): NodeJS.ProcessEnv {
   const missing = passed.find((name) => process.env[name] === undefined);
   if (missing !== undefined)
-    throw new TemperError('BadConfig', `env of mcp names ${missing}, which is not set here; set it, or leave it out`);
+    throw badConfig(`env of mcp names ${missing}, which is not set here; set it, or leave it out`);
   const secrets = Object.fromEntries(passed.map((name) => [name, process.env[name]]));
   return { ...programEnvironment(process.env), ...secrets, ...env };
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { firstIssue, type RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { parseJson } from '../../core/json-text.ts';
 import { requireKnownSchema } from '../../core/later-version.ts';
 import type { Metrics } from '../../core/statistics.ts';
@@ -170,5 +170,5 @@ export function parseSavedAttempt(text: string, file: string): SavedAttempt {
   const parsed = SavedSchema.safeParse(value);
   if (parsed.success) return parsed.data as unknown as SavedAttempt;
   const rule = `${file} must be an attempt that temper try --save has written`;
-  throw new TemperError('BadConfig', `${rule}: ${firstIssue(parsed.error)}; save it again`);
+  throw badConfig(`${rule}: ${firstIssue(parsed.error)}; save it again`);
 }

@@ -8,7 +8,7 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import { definedVariables, type TemporalTarget } from './target.ts';
 
@@ -91,8 +91,7 @@ function createRetries() {
 
 function unreachable(address: string, cause: unknown): TemperError {
   const port = /:(\d+)$/.exec(address)?.[1] ?? '7233';
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `no Temporal server answers at ${address} (TEMPORAL_ADDRESS or temporal.toml); start one with temporal server start-dev --port ${port}, or remove the setting to let Temper start its own server`,
     { cause },
   );

@@ -1,6 +1,6 @@
 /** Which Temporal server is configured. Reading it does not load the client. */
 import { loadClientConfigProfile } from '@temporalio/envconfig';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 
 export interface TemporalTarget {
   readonly address: string;
@@ -15,8 +15,7 @@ export function configuredTarget(env: NodeJS.ProcessEnv = process.env): Temporal
     return address ? { address, namespace: namespace ?? 'default' } : null;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the Temporal profile could not be read (${reason}); fix temporal.toml or the TEMPORAL_* variables`,
       { cause },
     );

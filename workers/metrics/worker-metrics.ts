@@ -1,7 +1,7 @@
 /** Metrics of a TypeScript worker at one address: its own, its runs', and those of Temporal's SDK. */
 import type { Client } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, TelemetryOptions, WorkerOptions } from '@temporalio/worker';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { runOfWorkflowId } from '../../core/queues.ts';
 import { METRICS_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
@@ -119,8 +119,7 @@ export async function openMetrics(
   if (address === null) return null;
   const key = metricsKey(env, env[engine.keyVariable] ?? '');
   if (key === '')
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `metrics are served to clients with a key only, but neither ${METRICS_KEY_VARIABLE} nor ${engine.keyVariable} is set; export ${METRICS_KEY_VARIABLE}="$(openssl rand -base64 32)", and give Prometheus the same key`,
     );
   const metrics = new WorkerMetrics({ address, key, sdk: await findPrivateAddress() });
