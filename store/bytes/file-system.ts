@@ -28,7 +28,7 @@ export interface FileSystem {
   openAppend(file: string): AppendFile;
 }
 
-export interface FileStat {
+interface FileStat {
   bytes: number;
   modifiedAtMs: number;
 }
