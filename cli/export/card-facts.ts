@@ -1,12 +1,11 @@
 /** Facts of a model card, from the store. */
 import { HUB_PREFIX } from '../../core/wire-constants.ts';
-import { isBuiltIn } from '../../workers/base-models/base-model.ts';
 import { listSteps, readCommitted } from '../../store/records/checkpoints.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readEval } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { sourceOfName } from '../../workers/base-models/base-model.ts';
+import { isBuiltIn, sourceOfName } from '../../workers/base-models/base-model.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 import type { ExportContext } from './command.ts';
