@@ -6,7 +6,7 @@ import type { z } from 'zod';
 
 import { RESUME_GRACE_MS } from '../core/wire-constants.ts';
 import { firstIssue, isFromLaterVersion } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig, TemperError } from '../core/failures.ts';
 import type { Dependencies } from './dependencies.ts';
 
 export interface Scope {
@@ -65,8 +65,7 @@ function parseInput<I>(schema: z.ZodType<I>, input: unknown, { info }: Context):
       'LaterVersion',
       `the input of the activity ${info.activityType} was sent by a later version of Temper (${firstIssue(error)}); upgrade this worker: Temporal retries until a worker of that version takes the activity`,
     );
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the input of the activity ${info.activityType} must follow the contract of this version of Temper, but does not (${firstIssue(error)}); start runs with temper, and run one version of it on all hosts`,
   );
 }

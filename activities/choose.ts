@@ -10,6 +10,7 @@ import { chooseFirst } from '../core/plan-window.ts';
 import { placeOfGroup } from '../store/layout.ts';
 import { WHOLE_GROUPS_AT_ONCE } from '../store/records/children.ts';
 import {
+  dealtAt,
   publishStepVerdict,
   readDecidedGroup,
   readStepVerdict,
@@ -61,8 +62,4 @@ export function createChooseActivities(dependencies: Dependencies) {
   }
 
   return { choose: asActivity(dependencies, ChooseInput, choose) };
-}
-
-function dealtAt({ step, branch }: GroupRef): Pick<GroupRef, 'step' | 'branch'> {
-  return { ...(step !== undefined && { step }), ...(branch !== undefined && { branch }) };
 }

@@ -1,5 +1,5 @@
 /** The dependencies of activities; a worker creates them once. */
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 import type { PriceTable } from '../core/prices.ts';
 import type { Agent } from '../play/agent.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
@@ -49,8 +49,5 @@ export function requireAgent(agents: ReadonlyMap<string, LoadedAgent>, name: str
   const loaded = agents.get(name);
   if (loaded !== undefined) return loaded;
   const known = agents.size === 0 ? 'none' : [...agents.keys()].join(', ');
-  throw new TemperError(
-    'BadConfig',
-    `this worker must have the agent ${name}, it has only ${known}; start it with --agent FILE`,
-  );
+  throw badConfig(`this worker must have the agent ${name}, it has only ${known}; start it with --agent FILE`);
 }

@@ -1,6 +1,6 @@
 /** `deployStage`: one stage of a deployment. */
 import { DeployStageInput } from '../core/contract-deploy.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 import { runStage } from '../outbound/deploy/run-stage.ts';
 import type { Proof, ProofRequest, WriteGguf } from '../outbound/deploy/targets/target.ts';
 import { readDeployment } from '../store/records/deployments.ts';
@@ -22,10 +22,7 @@ export function createDeployActivities(dependencies: DeployDependencies) {
   async function deployStage({ run, id, stage }: DeployStageInput, scope: Scope): Promise<void> {
     const deployment = await readDeployment(store, run, id);
     if (deployment === null)
-      throw new TemperError(
-        'BadConfig',
-        `the deployment ${id} of ${run} must be in the store, but is not; deploy again`,
-      );
+      throw badConfig(`the deployment ${id} of ${run} must be in the store, but is not; deploy again`);
     scope.showDetail(() => stage);
     const { signal, checkFresh } = scope;
     const polling = pollMs === undefined ? {} : { pollMs };

@@ -5,7 +5,7 @@
 import { performance } from 'node:perf_hooks';
 
 import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 import { NOTHING_SPENT } from '../core/judge-spending.ts';
 import { REWARD_GROUP } from '../core/named-rewards.ts';
 import { adapterOf, parsePolicyName } from '../core/policy-name.ts';
@@ -111,7 +111,7 @@ function requireRuler(
   const ruler = requireAgent(agents, name).agent.reward;
   if (!isRuler(ruler)) {
     const rule = `the run ${run} is judged by ${expected}, but its agent ${name} no longer has reward: ruler({ … })`;
-    throw new TemperError('BadConfig', `${rule}; restore it, or start another run`);
+    throw badConfig(`${rule}; restore it, or start another run`);
   }
   // Its own, by flag or from the file as it was; an endpoint that the file names no more cannot be found again.
   if (expected !== null && isJudgeName(expected)) return withJudge(ruler, expected);
@@ -163,5 +163,5 @@ async function findAdapter(store: Store, { name, model }: EngineJudge): Promise<
   const sha256 = checkpoint === null ? undefined : adapterOf(checkpoint, policy.policy);
   if (sha256 !== undefined) return sha256;
   const rule = `the judge ${name} must be a committed checkpoint in this store`;
-  throw new TemperError('BadConfig', `${rule}; name another one, or a base model`);
+  throw badConfig(`${rule}; name another one, or a base model`);
 }

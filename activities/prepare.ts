@@ -1,6 +1,6 @@
 /** `prepare`: the run is written down: its configuration, and the scenarios that its plans deal in. */
 import { PrepareInput, type BlobRef, type Prepared, type RunConfig } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig, type TemperError } from '../core/failures.ts';
 import { findLossProblem } from '../core/loss-options.ts';
 import { isSupervisedOnly } from '../core/supervised.ts';
 import { preparedKey, scenariosKey } from '../store/layout.ts';
@@ -26,7 +26,7 @@ export function createPrepareActivities(dependencies: AgentDependencies) {
       return recorded;
     }
     const complaint = findLossProblem(config);
-    if (complaint !== null) throw new TemperError('BadConfig', complaint);
+    if (complaint !== null) throw badConfig(complaint);
     // Read first: an agent whose scenarios are refused leaves no run behind.
     const dealt = await readDealt(store, agent, config, patienceOf(scope));
     try {
@@ -109,8 +109,5 @@ interface Dealt extends Pick<ScenarioSplit, 'counts' | 'heldOut' | 'datasets' | 
 
 function otherConfig(run: string, differences: readonly string[]): TemperError {
   const rule = `the run ${run} exists with another configuration (${differences.join('; ')})`;
-  return new TemperError(
-    'BadConfig',
-    `${rule}; give the new one another name with --run, or use the recorded configuration`,
-  );
+  return badConfig(`${rule}; give the new one another name with --run, or use the recorded configuration`);
 }

@@ -1,6 +1,6 @@
 /** A group that the agent's own function rewards, in the place of a judge: its verdict is recorded as a judge's is. */
 import type { RolloutInput } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 import { REWARD_GROUP } from '../core/named-rewards.ts';
 import type { Agent } from '../play/agent.ts';
 import { rewardGroup, type GroupReward } from '../play/reward-group.ts';
@@ -37,7 +37,7 @@ function requireRewardGroup({ agents }: PlayDependencies, { run, agent: name }: 
   const { agent } = requireAgent(agents, name);
   if (agent.rewardGroup !== undefined) return agent;
   const rule = `the run ${run} is rewarded by rewardGroup, which its agent ${name} no longer has`;
-  throw new TemperError('BadConfig', `${rule}; restore it, or start another run`);
+  throw badConfig(`${rule}; restore it, or start another run`);
 }
 
 function toVerdict(attempts: readonly AttemptRecord[], rewards: ReadonlyMap<number, GroupReward>): GroupVerdict {

@@ -1,5 +1,5 @@
 import type { BlobRef } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 import type { Scenario } from '../play/agent.ts';
 import { parseStoredJson } from '../store/bytes/json.ts';
 import type { ScenarioLine } from '../store/records/run-reader.ts';
@@ -63,8 +63,5 @@ class Kept<T> {
 }
 
 function missing(ref: BlobRef, index: number, count: number): never {
-  throw new TemperError(
-    'BadConfig',
-    `scenario ${index} must be one of the ${count} in ${ref.key}; start the run again`,
-  );
+  throw badConfig(`scenario ${index} must be one of the ${count} in ${ref.key}; start the run again`);
 }

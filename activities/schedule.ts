@@ -9,7 +9,7 @@ import {
   type Checkpoint,
   type ProductionSource,
 } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig, TemperError } from '../core/failures.ts';
 import { firingRunName, planFiring, planProductionFiring } from '../core/plan-firing.ts';
 import { describeTooFew } from '../core/production.ts';
 import { ConclusionFileSchema, FiringFileSchema, publishStored } from '../store/records/file-schemas.ts';
@@ -119,8 +119,7 @@ function readTemplate(schedule: string, recorded: unknown): RunConfig {
   const { data, error } = RunConfig.safeParse(recorded);
   if (data !== undefined) return data;
   const [issue] = error.issues;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the schedule ${schedule} must have a configuration of this version of Temper, but its ${issue?.path.join('.')} is invalid (${issue?.message}); delete the schedule and create it again`,
   );
 }

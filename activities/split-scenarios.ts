@@ -1,6 +1,6 @@
 /** Which scenarios are trained and which are held out: decided once for a run, and never against what its parent decided. */
 import type { HubDataset, Prepared, RunConfig } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig, type TemperError } from '../core/failures.ts';
 import { permutation } from '../core/plan-deal.ts';
 import { deriveSeed } from '../core/seeds.ts';
 import { countHeldOut, drawSample } from '../core/split-held-out.ts';
@@ -162,15 +162,11 @@ async function findPlayingAncestor(store: Store, { parent }: RunConfig): Promise
 }
 
 function tooFew({ name }: Agent, list: string, least: string, found: number): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `${list} of the agent ${name} must hold at least ${least}, got ${found}; add some`,
-  );
+  return badConfig(`${list} of the agent ${name} must hold at least ${least}, got ${found}; add some`);
 }
 
 function allTrained({ name }: Agent, count: number): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `scenarios of the agent ${name} must hold at least one that the parent was not trained on, but it was trained on all ${count}; add some, or give the agent evalScenarios`,
   );
 }

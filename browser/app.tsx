@@ -1,4 +1,5 @@
 /** Which page is at which path. */
+import { Component, type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Route, Router, Switch } from 'wouter-preact';
 import { followEvents } from './live.ts';
@@ -14,7 +15,7 @@ import { RunsPage } from './pages/runs.tsx';
 import { SearchPage } from './pages/search.tsx';
 import { StepPage } from './pages/step.tsx';
 import { Frame } from './parts/frame.tsx';
-import { PageBoundary } from './parts/page-boundary.tsx';
+import { Failed } from './parts/small.tsx';
 
 export function App() {
   useEffect(followEvents, []);
@@ -47,4 +48,28 @@ export function App() {
       </Frame>
     </Router>
   );
+}
+
+interface BoundaryProps {
+  /** Another page starts anew. */
+  readonly place: string;
+  readonly children: ComponentChildren;
+}
+
+/** A page that fails takes nothing else with it. */
+class PageBoundary extends Component<BoundaryProps, { failed: Error | null }> {
+  override state: { failed: Error | null } = { failed: null };
+
+  override componentDidCatch(error: Error): void {
+    this.setState({ failed: error });
+  }
+
+  override componentDidUpdate(before: BoundaryProps): void {
+    if (before.place !== this.props.place && this.state.failed !== null) this.setState({ failed: null });
+  }
+
+  override render() {
+    const { failed } = this.state;
+    return failed === null ? this.props.children : <Failed what="this page" message={failed.message} />;
+  }
 }

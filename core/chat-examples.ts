@@ -2,7 +2,7 @@
  * Examples for supervised steps: lines of JSON with a chat each, `{ "messages": […], "tools": […] }`, as providers take
  * them for fine-tuning. What a line must be is checked here, by its number; what a base model makes of it, in Python.
  */
-import { TemperError } from './failures.ts';
+import { badConfig, TemperError } from './failures.ts';
 import { compactJson, membersOf, partsOf } from './json-text.ts';
 
 export interface ChatExample {
@@ -40,10 +40,7 @@ export function readChatExamples(values: readonly unknown[], name: string): Read
 function checkChatExamples(examples: readonly ReadExample[], name: string): ReadExample[] {
   refuseRepeated(examples, name);
   if (examples.length >= 2) return [...examples];
-  throw new TemperError(
-    'BadConfig',
-    `${name} must have at least two examples (one is held out), got ${examples.length}; add some`,
-  );
+  throw badConfig(`${name} must have at least two examples (one is held out), got ${examples.length}; add some`);
 }
 
 /** Refuses examples that are the same: one of them could be held out, and another one trained. */
@@ -52,8 +49,7 @@ function refuseRepeated(examples: readonly ReadExample[], name: string): void {
   for (const { id, text } of examples) {
     const other = seen.get(text);
     if (other !== undefined)
-      throw new TemperError(
-        'BadConfig',
+      throw badConfig(
         `${name} must have different examples (one could be trained, and its copy held out), ${id} repeats ${other}; remove one of them`,
       );
     seen.set(text, id);
@@ -78,8 +74,7 @@ function readExample(json: string, place: string, id: string): ReadExample {
     return { ...example, text: storedText(compactJson(json)) };
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${place} must be JSON, but ${cause instanceof Error ? cause.message : String(cause)}; correct the line`,
       { cause },
     );
@@ -153,7 +148,7 @@ export function isAnswer({ content, tool_calls: calls }: Readonly<Record<string,
 
 function refused(place: string, rule: string, got: unknown, remedy: string): TemperError {
   const shown = typeof got === 'string' ? got : (JSON.stringify(got) ?? 'none');
-  return new TemperError('BadConfig', `${place} must ${rule}, got ${shown.slice(0, 100)}; ${remedy}`);
+  return badConfig(`${place} must ${rule}, got ${shown.slice(0, 100)}; ${remedy}`);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,7 +1,7 @@
 /** Rules of which options of engine and training go together, checked where the user's input is read. */
 import type { LoraConfig } from './contract.ts';
 import { EngineSettings, type EngineKind } from './contract-engine.ts';
-import { TemperError } from './failures.ts';
+import { badConfig, type TemperError } from './failures.ts';
 import { VLLM_LORA_RANK, VLLM_POLICIES } from './wire-constants.ts';
 
 type Overridden = 'kind' | 'device' | 'dtype' | 'devices' | 'shardBaseModel' | 'loadIn4bit';
@@ -165,11 +165,7 @@ function findChanged(engine: EngineSettings, fields: RegExp): string | null {
 }
 
 function idleField(path: string, because: string, remedy: string): TemperError {
-  return new TemperError('BadConfig', `${path} in temporal.config.ts has no effect ${because}; remove it${remedy}`);
-}
-
-function badConfig(message: string): TemperError {
-  return new TemperError('BadConfig', message);
+  return badConfig(`${path} in temporal.config.ts has no effect ${because}; remove it${remedy}`);
 }
 
 /** Paths of the fields that differ from `usual`, in its order. */

@@ -66,3 +66,8 @@ export class TemperError extends Error {
     return FAILURES[this.type].retryable;
   }
 }
+
+/** The user asked for something that cannot be: `message` says the rule, what was given, and a remedy. */
+export function badConfig(message: string, options?: { cause?: unknown }): TemperError {
+  return new TemperError('BadConfig', message, options);
+}

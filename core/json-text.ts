@@ -3,6 +3,15 @@
  * first. Blanks between tokens go, and each string is escaped in one way. Expects text that `JSON.parse` takes.
  */
 
+/** Undefined where the text is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Members of an object, in order; values as text. */
 export type Members = readonly (readonly [name: string, value: string])[];
 

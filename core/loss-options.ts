@@ -1,7 +1,7 @@
 /** Which options of a loss act. */
 import type { LossConfig, RunConfig, TrainConfig } from './contract.ts';
 import { DEFAULT_LOSS, LOSS_DEFAULTS, LOSS_NAMES, usersOfOption } from './contract-losses.ts';
-import { TemperError } from './failures.ts';
+import { badConfig } from './failures.ts';
 
 const ONE_UPDATE =
   'with a single update, a step trains exactly what its own policy just sampled, so every ratio is 1, nothing is clipped and all losses have the same gradient; set passes or miniBatches to 2 or more, or maxStaleness to 1 or more, or leave';
@@ -10,8 +10,7 @@ const ONE_UPDATE =
 export function fillLoss(options: Partial<LossConfig>): LossConfig {
   const { name = DEFAULT_LOSS } = options;
   if (!LOSS_NAMES.includes(name))
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `loss.name must be one of ${LOSS_NAMES.join(', ')}, got ${JSON.stringify(name)}; leave loss.name out for ${DEFAULT_LOSS}`,
     );
   const defaults = LOSS_DEFAULTS[name];

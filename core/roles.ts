@@ -1,6 +1,6 @@
 /** The roles of a run's agent: which policies they train, and by which policy of a checkpoint each is played. Pure. */
 import type { Checkpoint, RunConfig, Seat, TrainedRoles } from './contract.ts';
-import { TemperError } from './failures.ts';
+import { badConfig } from './failures.ts';
 import { adapterOf, policyName } from './policy-name.ts';
 import { MAIN_POLICY } from './wire-constants.ts';
 
@@ -41,8 +41,7 @@ function requireAdapter(checkpoint: Checkpoint, policy: string): string {
   const adapter = adapterOf(checkpoint, policy);
   if (adapter !== undefined) return adapter;
   const known = [MAIN_POLICY, ...Object.keys(checkpoint.adapters ?? {})].join(', ');
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the policy ${policy} must be one of the checkpoint ${policyName(checkpoint)}, which has ${known}; name one of these`,
   );
 }

@@ -1,7 +1,7 @@
 /** Default configuration of a run (docs: algorithms, defaults). */
 import { findConfigProblem } from './config-rules.ts';
 import type { LossConfig, OptimizerConfig, LoraConfig, RolloutConfig, RunConfig, TrainConfig } from './contract.ts';
-import { TemperError } from './failures.ts';
+import { badConfig } from './failures.ts';
 import { findLossProblem, fillLoss } from './loss-options.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
 
@@ -96,7 +96,7 @@ export function defaultRunConfig(options: RunOptions): RunConfig {
   const config = fillDefaults(given, SCHEMA_DEFAULTS) as RunConfig;
   const complaint = findConfigProblem(config) ?? findLossProblem(config);
   // An option that does nothing is a wrong experiment.
-  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  if (complaint !== null) throw badConfig(complaint);
   return config;
 }
 

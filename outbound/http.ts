@@ -2,7 +2,8 @@
  * Calls of other systems' HTTP interfaces. An outage is TargetUnavailable, a refused key BadConfig, and any other refusal
  * DeploymentFailed; no key ever stands in a message.
  */
-import { TemperError } from '../core/failures.ts';
+import { badConfig, TemperError } from '../core/failures.ts';
+import { parseJson } from '../core/json-text.ts';
 import { readBounded } from '../core/read-bounded.ts';
 
 export interface HttpCaller {
@@ -53,8 +54,7 @@ const LEAST_SECRET = 8;
 export function requireKey(env: NodeJS.ProcessEnv, variable: string, system: string): string {
   const key = env[variable];
   if (key) return key;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `${system} needs a key in ${variable}, which is not set in the environment of the worker; export it where temper dev or temper worker starts`,
   );
 }
@@ -62,8 +62,7 @@ export function requireKey(env: NodeJS.ProcessEnv, variable: string, system: str
 /** Answers of 2xx, and those that the request expects. */
 export async function callHttp(caller: HttpCaller, request: HttpRequest): Promise<TargetAnswer> {
   if (!/^https?:\/\//i.test(request.url) || !URL.canParse(request.url))
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the address of ${caller.system} must begin with http:// or https://, got ${JSON.stringify(request.url.slice(0, 40))}; correct it in the target's settings, or in the variable that it is taken from`,
     );
   const answer = await send(caller, request);
@@ -119,7 +118,7 @@ export function explainRefusal(
     return unavailable(caller, what, retryAfterMs(headers.get('retry-after')));
   if (status === 401 || status === 403) {
     const remedy = keyVariable === null ? 'check the rights' : `check the key in ${keyVariable}, and its rights`;
-    return new TemperError('BadConfig', `${system} refused the request (${what}); ${remedy}`);
+    return badConfig(`${system} refused the request (${what}); ${remedy}`);
   }
   return new TemperError('DeploymentFailed', `${system} refused the request (${what})`);
 }
@@ -165,12 +164,4 @@ export function withoutSecrets(text: string, secrets: readonly (string | null | 
 function reasonOf(cause: unknown): string {
   const { message, cause: deeper } = cause as { message?: string; cause?: { code?: string; message?: string } };
   return deeper?.code ?? deeper?.message ?? message ?? String(cause);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

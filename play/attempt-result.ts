@@ -1,5 +1,5 @@
 /** Results of rollouts, checked: the reward, as a number or by the weights of named rewards, and the metrics. */
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 import { findMetricNameProblem, isReward, REWARD_RULE } from '../core/given-values.ts';
 import { showValue } from '../core/show-value.ts';
 import {
@@ -40,15 +40,13 @@ export function isGraded({ reward, rewardGroup }: Rewarding): boolean {
 /** Throws if turn rewards are no part of the reward. */
 export function checkTurnsCount({ reward, roles }: Rewarding): void {
   if (roles !== undefined) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'rewardTurn has no effect for an agent with roles, whose rewards belong to roles; return roleRewards, and remove the call',
     );
   }
   if (isExternal(reward)) checkTurnsOfExternal(reward);
   if (!isRuler(reward) || reward.weights.agent !== 0) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     'rewardTurn has no effect when only the judge gives rewards; give the agent a weight in ruler({ weights }), or remove the call',
   );
 }

@@ -1,5 +1,5 @@
 /** `external({ … })`, as what plays and judges sees it: the rewards of attempts come from outside, later. */
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 import type { ReviewRules } from '../core/review.ts';
 
 /** `Name`: of the named reward that it gives; never, if it gives the attempt's whole reward. */
@@ -37,8 +37,7 @@ export function checkTurnsOfExternal({ name, review }: External): void {
   if (name !== null || (review !== undefined && review.weights.agent > 0)) return;
   const remedy =
     review === undefined ? 'name it, as in external({ name })' : 'give the agent a weight in review({ weights })';
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `rewardTurn has no effect when the whole reward is given from outside; ${remedy}, or remove the call`,
   );
 }

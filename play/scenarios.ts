@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path';
 
 import type { HubDataset } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { badConfig, type TemperError } from '../core/failures.ts';
 import { wellFormed } from '../core/json-text.ts';
 import { drawSample } from '../core/split-held-out.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
@@ -87,8 +87,7 @@ export function spreadValue(scenario: Scenario, field: string | undefined): stri
   if (field === undefined) return '';
   const value = JSON.stringify((scenario as Scenario & Readonly<Record<string, unknown>>)[field]);
   if (value !== undefined) return value;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `spreadBy must name a field of every scenario, but ${JSON.stringify(scenario.id)} has no ${field}; name another one, or add it`,
   );
 }
@@ -177,7 +176,7 @@ function checkScenario(value: unknown, place: string, remedy = 'give it one'): S
   const { id } = (json ?? {}) as { id?: unknown };
   if (typeof id === 'string' && id !== '') return json as Scenario;
   const found = (JSON.stringify(json) ?? 'nothing').slice(0, 80);
-  throw new TemperError('BadConfig', `${place} must be an object with a non-empty string id, got ${found}; ${remedy}`);
+  throw badConfig(`${place} must be an object with a non-empty string id, got ${found}; ${remedy}`);
 }
 
 /** The value after a round trip through JSON, as another process will see it. */
@@ -189,9 +188,9 @@ function toJson(value: unknown, place: string): unknown {
   } catch (cause) {
     if (cause instanceof Loss) {
       const remedy = 'make a text or a finite number of it, or leave it out, for example in map';
-      throw new TemperError('BadConfig', `${place} must be JSON, but ${cause.message}; ${remedy}`, { cause });
+      throw badConfig(`${place} must be JSON, but ${cause.message}; ${remedy}`, { cause });
     }
-    throw new TemperError('BadConfig', `${place} must be JSON: ${String(cause)}; remove what is not JSON`, {
+    throw badConfig(`${place} must be JSON: ${String(cause)}; remove what is not JSON`, {
       cause,
     });
   }
@@ -218,5 +217,5 @@ function describeLoss(value: unknown): string | null {
 
 function duplicate(id: string, first: string, second: string): TemperError {
   const rule = 'scenario ids must be unique, among evalScenarios too';
-  return new TemperError('BadConfig', `${rule}, got ${JSON.stringify(id)} at ${first} and ${second}; rename one`);
+  return badConfig(`${rule}, got ${JSON.stringify(id)} at ${first} and ${second}; rename one`);
 }

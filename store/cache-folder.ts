@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { TemperError } from '../core/failures.ts';
+import { badConfig } from '../core/failures.ts';
 
 /** TEMPER_CACHE, or the platform's folder for caches. */
 export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
@@ -15,6 +15,6 @@ function home(): string {
     return homedir();
   } catch (cause) {
     const rule = 'TEMPER_CACHE must name a folder for what is downloaded and built, as this user has no home folder';
-    throw new TemperError('BadConfig', `${rule}; export TEMPER_CACHE=FOLDER`, { cause });
+    throw badConfig(`${rule}; export TEMPER_CACHE=FOLDER`, { cause });
   }
 }

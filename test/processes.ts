@@ -22,6 +22,15 @@ export function processesLike(isOne: (line: string) => boolean): number[] {
   return allProcesses().filter((pid) => isOne(commandLine(pid)));
 }
 
+/** Of a process that this one may signal; root may signal all. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 export function descendantsOf(ancestor: number): number[] {
   const found = new Set([ancestor]);
   const all = allProcesses().map((pid) => ({ pid, parent: parentOf(pid) ?? 0 }));

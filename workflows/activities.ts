@@ -1,39 +1,7 @@
 /** The activities of runs and schedules, as workflows call them: a queue, a bound and a summary for each. */
 import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 
-import type {
-  AllocateInput,
-  Allocated,
-  AmendInput,
-  Checkpoint,
-  CheckpointInput,
-  ConcludeInput,
-  Evaluated,
-  EvaluateInput,
-  GatherInput,
-  GatherResult,
-  GroupResult,
-  InitialiseInput,
-  JudgeGivenInput,
-  JudgeGivenResult,
-  JudgeGroupInput,
-  JudgeGroupResult,
-  JudgeInput,
-  JudgeResult,
-  ChooseInput,
-  ChooseResult,
-  Located,
-  LocateInput,
-  PrepareInput,
-  Prepared,
-  Promoted,
-  PromoteInput,
-  RecordInput,
-  RolloutConfig,
-  RolloutInput,
-  TrainInput,
-  TrainResult,
-} from '../core/contract.ts';
+import type * as wire from '../core/contract.ts';
 import type { TrackInput, TrackResult } from '../core/contract-outbound.ts';
 import type { DeployStageInput } from '../core/contract-deploy.ts';
 import { NON_RETRYABLE } from '../core/failures.ts';
@@ -41,30 +9,29 @@ import { omitDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 
 /** Activities of TypeScript workers, which hold the agent. */
 export interface AgentActivities {
-  prepare(input: PrepareInput): Promise<Prepared>;
-  rollout(input: RolloutInput): Promise<GroupResult>;
+  prepare(input: wire.PrepareInput): Promise<wire.Prepared>;
+  rollout(input: wire.RolloutInput): Promise<wire.GroupResult>;
   /** Judges a group, if the run has a judge. */
-  judgeGroup(input: JudgeGroupInput): Promise<JudgeGroupResult>;
+  judgeGroup(input: wire.JudgeGroupInput): Promise<wire.JudgeGroupResult>;
   /** Decides groups that wait for rewards from outside, as far as they are complete or over. */
-  judgeGiven(input: JudgeGivenInput): Promise<JudgeGivenResult>;
-  /** Both of them, for each of several groups of a large step. */
+  judgeGiven(input: wire.JudgeGivenInput): Promise<wire.JudgeGivenResult>;
   /** Stores the recorded conversations of a step as its groups. */
-  gather(input: GatherInput): Promise<GatherResult>;
-  judge(input: JudgeInput): Promise<JudgeResult>;
+  gather(input: wire.GatherInput): Promise<wire.GatherResult>;
+  judge(input: wire.JudgeInput): Promise<wire.JudgeResult>;
   /** The verdict on a step whose groups come from a window. */
-  choose(input: ChooseInput): Promise<ChooseResult>;
+  choose(input: wire.ChooseInput): Promise<wire.ChooseResult>;
   /** Writes files of a finished step that no later step waits for. */
-  checkpoint(input: CheckpointInput): Promise<void>;
-  evaluate(input: EvaluateInput): Promise<Evaluated>;
-  record(input: RecordInput): Promise<void>;
-  amend(input: AmendInput): Promise<void>;
-  locate(input: LocateInput): Promise<Located>;
+  checkpoint(input: wire.CheckpointInput): Promise<void>;
+  evaluate(input: wire.EvaluateInput): Promise<wire.Evaluated>;
+  record(input: wire.RecordInput): Promise<void>;
+  amend(input: wire.AmendInput): Promise<void>;
+  locate(input: wire.LocateInput): Promise<wire.Located>;
 }
 
 /** Activities of GPU workers, which hold the weights. */
 export interface GpuActivities {
-  initialise(input: InitialiseInput): Promise<TrainResult>;
-  train(input: TrainInput): Promise<TrainResult>;
+  initialise(input: wire.InitialiseInput): Promise<wire.TrainResult>;
+  train(input: wire.TrainInput): Promise<wire.TrainResult>;
 }
 
 export interface RunActivities extends AgentActivities, GpuActivities {
@@ -108,12 +75,12 @@ const STORE_TIMEOUT_MS = 30 * MINUTE_MS;
 const ATTEMPTS_AT_ONCE = 8;
 
 /** Every attempt, wave after wave, takes all of its time; the engine is away once for the whole budget. */
-function playTimeoutMs(rollout: RolloutConfig, attempts: number): number {
+function playTimeoutMs(rollout: wire.RolloutConfig, attempts: number): number {
   return Math.ceil(attempts / ATTEMPTS_AT_ONCE) * rollout.attemptTimeoutMs + rollout.callRetryBudgetMs + MINUTE_MS;
 }
 
 /** Asked twice, with the whole budget of an outage for each. */
-function judgeTimeoutMs({ callTimeoutMs, callRetryBudgetMs }: RolloutConfig): number {
+function judgeTimeoutMs({ callTimeoutMs, callRetryBudgetMs }: wire.RolloutConfig): number {
   return 2 * (callTimeoutMs + callRetryBudgetMs) + MINUTE_MS;
 }
 
@@ -125,99 +92,92 @@ function payload<T extends object>(input: T): [T] {
   return [omitDefaults(input, INPUT_DEFAULTS) as T];
 }
 
-export function createGpuActivities(queue: string): GpuActivities {
-  const gpu = proxyActivities<GpuActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
-  const onGpu = (summary: string): ActivityOptions => ({
-    ...RETRIED,
-    taskQueue: queue,
-    startToCloseTimeout: GPU_TIMEOUT_MS,
-    summary,
+/** Bound and summary of each activity. */
+type Rows<Activities> = {
+  readonly [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => unknown ? Row<Input> : never;
+};
+type Row<Input> = readonly [timeoutMs: number | ((input: Input) => number), summary: (input: Input) => string];
+
+const GPU_ROWS: Rows<GpuActivities> = {
+  initialise: [GPU_TIMEOUT_MS, () => 'step 0 · adapter'],
+  train: [GPU_TIMEOUT_MS, trainSummary],
+};
+
+const RECORD: Row<wire.RecordInput> = [MINUTE_MS, ({ state }) => `step ${state.step} · ${state.state}`];
+
+const AGENT_ROWS: Rows<AgentActivities> = {
+  prepare: [STORE_TIMEOUT_MS, () => 'prepare'],
+  rollout: [
+    (input) => playTimeoutMs(input.rollout, input.attempts),
+    ({ step, group, scenario }) => `step ${step} · group ${group} · scenario ${scenario}`,
+  ],
+  judgeGroup: [
+    ({ group }) => judgeTimeoutMs(group.rollout),
+    ({ group: { step, group, judge } }) => `step ${step} · group ${group} · judged by ${judge}`,
+  ],
+  judgeGiven: [STORE_TIMEOUT_MS, ({ groups }) => `step ${groups[0]?.step} · rewards of ${groups.length} groups`],
+  gather: [STORE_TIMEOUT_MS, (input) => `step ${input.step} · ${input.conversations.length} recorded conversations`],
+  judge: [STORE_TIMEOUT_MS, ({ step, groups }) => `step ${step} · verdict on ${groups.length} groups`],
+  choose: [
+    STORE_TIMEOUT_MS,
+    ({ step, most, window }) => `step ${step} · choice of ${most} from ${window.length} groups`,
+  ],
+  checkpoint: [STORE_TIMEOUT_MS, ({ summary }) => `step ${summary.step} · checkpoint`],
+  evaluate: [
+    (input) => playTimeoutMs(input.rollout, input.count),
+    ({ step, count }) => `step ${step} · eval · ${count} scenarios`,
+  ],
+  record: RECORD,
+  amend: [
+    MINUTE_MS,
+    ({ changes }) => `step ${changes[0]?.step} · ${changes.map(({ setting, to }) => `${setting} ${to}`).join(', ')}`,
+  ],
+  locate: [
+    STORE_TIMEOUT_MS,
+    ({ rollback }) => (rollback === null ? 'the last finished step' : `step ${rollback.step} · a new branch`),
+  ],
+};
+
+/** The activities of a table, called on a queue. */
+function onQueue<Activities>(taskQueue: string, rows: Rows<Activities>, options: ActivityOptions = {}): Activities {
+  const proxies = proxyActivities({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
+  const calls = Object.entries<Row<never>>(rows).map(([name, [timeoutMs, summary]]) => {
+    const call = (input: never): Promise<unknown> => {
+      const startToCloseTimeout = typeof timeoutMs === 'number' ? timeoutMs : timeoutMs(input);
+      const bounds = { taskQueue, startToCloseTimeout, summary: summary(input) };
+      return proxies[name]!.executeWithOptions({ ...RETRIED, ...options, ...bounds }, payload(input));
+    };
+    return [name, call] as const;
   });
-  return {
-    initialise: (input) => gpu.initialise.executeWithOptions(onGpu('step 0 · adapter'), payload(input)),
-    train: (input) => gpu.train.executeWithOptions(onGpu(trainSummary(input)), payload(input)),
-  };
+  return Object.fromEntries(calls) as Activities;
 }
 
-export function createRunActivities(queues: RunQueues): RunActivities {
-  const agent = proxyActivities<AgentActivities>({ ...RETRIED, startToCloseTimeout: MINUTE_MS });
-  const onAgent = (bound: number, summary: string): ActivityOptions => ({
-    ...RETRIED,
-    taskQueue: queues.rollout,
-    startToCloseTimeout: bound,
-    summary,
-  });
-  return {
-    ...createGpuActivities(queues.gpu),
-    prepare: (input) => agent.prepare.executeWithOptions(onAgent(STORE_TIMEOUT_MS, 'prepare'), payload(input)),
-    rollout: (input) => {
-      const summary = `step ${input.step} · group ${input.group} · scenario ${input.scenario}`;
-      const bound = playTimeoutMs(input.rollout, input.attempts);
-      return agent.rollout.executeWithOptions(onAgent(bound, summary), payload(input));
-    },
-    judgeGroup: (input) => {
-      const { step, group, judge, rollout } = input.group;
-      const summary = `step ${step} · group ${group} · judged by ${judge}`;
-      return agent.judgeGroup.executeWithOptions(onAgent(judgeTimeoutMs(rollout), summary), payload(input));
-    },
-    judgeGiven: (input) => {
-      const summary = `step ${input.groups[0]?.step} · rewards of ${input.groups.length} groups`;
-      return agent.judgeGiven.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
-    },
-    gather: (input) => agent.gather.executeWithOptions(onAgent(STORE_TIMEOUT_MS, gatherSummary(input)), payload(input)),
-    judge: (input) => {
-      const summary = `step ${input.step} · verdict on ${input.groups.length} groups`;
-      return agent.judge.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
-    },
-    choose: (input) => {
-      const summary = `step ${input.step} · choice of ${input.most} from ${input.window.length} groups`;
-      return agent.choose.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
-    },
-    checkpoint: (input) => {
-      const summary = `step ${input.summary.step} · checkpoint`;
-      return agent.checkpoint.executeWithOptions(onAgent(STORE_TIMEOUT_MS, summary), payload(input));
-    },
-    evaluate: (input) => {
-      const summary = `step ${input.step} · eval · ${input.count} scenarios`;
-      const bound = playTimeoutMs(input.rollout, input.count);
-      return agent.evaluate.executeWithOptions(onAgent(bound, summary), payload(input));
-    },
-    record: (input) => agent.record.executeWithOptions(onAgent(MINUTE_MS, recordSummary(input)), payload(input)),
-    amend: (input) => agent.amend.executeWithOptions(onAgent(MINUTE_MS, amendSummary(input)), payload(input)),
-    locate: (input) => agent.locate.executeWithOptions(onAgent(STORE_TIMEOUT_MS, locateSummary(input)), payload(input)),
-    lastRecord: (input) =>
-      agent.record.executeWithOptions(
-        { ...onAgent(MINUTE_MS, recordSummary(input)), scheduleToCloseTimeout: MINUTE_MS },
-        payload(input),
-      ),
-  };
+export function createGpuActivities(queue: string): GpuActivities {
+  return onQueue(queue, GPU_ROWS);
+}
+
+export function createRunActivities({ rollout, gpu }: RunQueues): RunActivities {
+  const last = onQueue<Pick<AgentActivities, 'record'>>(
+    rollout,
+    { record: RECORD },
+    { scheduleToCloseTimeout: MINUTE_MS },
+  );
+  return { ...createGpuActivities(gpu), ...onQueue(rollout, AGENT_ROWS), lastRecord: last.record };
 }
 
 /** The activities of a schedule's firing, done by the workers that hold the agent. */
 export interface ScheduleActivities {
-  allocate(input: AllocateInput): Promise<Allocated>;
-  conclude(input: ConcludeInput): Promise<Checkpoint>;
-  promote(input: PromoteInput): Promise<Promoted>;
+  allocate(input: wire.AllocateInput): Promise<wire.Allocated>;
+  conclude(input: wire.ConcludeInput): Promise<wire.Checkpoint>;
+  promote(input: wire.PromoteInput): Promise<wire.Promoted>;
 }
 
 export function openScheduleActivities({ rollout }: RunQueues): ScheduleActivities {
-  const options = { ...RETRIED, taskQueue: rollout, startToCloseTimeout: MINUTE_MS };
-  const agent = proxyActivities<ScheduleActivities>(options);
-  return {
-    allocate: (input) => {
-      const bound = { startToCloseTimeout: STORE_TIMEOUT_MS, summary: 'which run' };
-      return agent.allocate.executeWithOptions({ ...options, ...bound }, payload(input));
-    },
-    conclude: (input) =>
-      agent.conclude.executeWithOptions(
-        { ...options, summary: `${input.state.run} · its last checkpoint` },
-        payload(input),
-      ),
-    promote: (input) => {
-      const summary = `${input.state.run} · compared with ${input.served}@production`;
-      return agent.promote.executeWithOptions({ ...options, summary }, payload(input));
-    },
-  };
+  return onQueue<ScheduleActivities>(rollout, {
+    allocate: [STORE_TIMEOUT_MS, () => 'which run'],
+    conclude: [MINUTE_MS, ({ state }) => `${state.run} · its last checkpoint`],
+    promote: [MINUTE_MS, ({ state, served }) => `${state.run} · compared with ${served}@production`],
+  });
 }
 
 /** The activity that tells one target of a run, done by any worker of the store. */
@@ -248,35 +208,16 @@ const DEPLOY_TIMEOUT_MS = 7 * 24 * 60 * MINUTE_MS;
 const DEPLOY_PAUSE_MS = MINUTE_MS;
 
 export function openDeployActivity(queue: string): DeployActivities {
-  const options = {
-    ...RETRIED,
-    retry: { ...RETRIED.retry, initialInterval: SECOND_MS, backoffCoefficient: 2, maximumInterval: DEPLOY_PAUSE_MS },
-    taskQueue: queue,
-    startToCloseTimeout: DEPLOY_TIMEOUT_MS,
+  const retry = {
+    ...RETRIED.retry,
+    initialInterval: SECOND_MS,
+    backoffCoefficient: 2,
+    maximumInterval: DEPLOY_PAUSE_MS,
   };
-  const outbound = proxyActivities<DeployActivities>(options);
-  return {
-    deployStage: (input) => outbound.deployStage.executeWithOptions({ ...options, summary: input.stage }, [input]),
-  };
+  return onQueue<DeployActivities>(queue, { deployStage: [DEPLOY_TIMEOUT_MS, ({ stage }) => stage] }, { retry });
 }
 
-function trainSummary({ step, groups, supervised }: TrainInput): string {
+function trainSummary({ step, groups, supervised }: wire.TrainInput): string {
   const count = supervised?.examples.length ?? groups.length;
   return `step ${step} · ${count} ${supervised ? 'examples' : 'groups'}`;
-}
-
-function gatherSummary({ step, conversations }: GatherInput): string {
-  return `step ${step} · ${conversations.length} recorded conversations`;
-}
-
-function amendSummary({ changes }: AmendInput): string {
-  return `step ${changes[0]?.step} · ${changes.map(({ setting, to }) => `${setting} ${to}`).join(', ')}`;
-}
-
-function locateSummary({ rollback }: LocateInput): string {
-  return rollback === null ? 'the last finished step' : `step ${rollback.step} · a new branch`;
-}
-
-function recordSummary({ state }: RecordInput): string {
-  return `step ${state.step} · ${state.state}`;
 }

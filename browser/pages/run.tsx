@@ -3,7 +3,7 @@ import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { useCurve } from '../curve-data.ts';
 import { useData, type Loaded } from '../data.ts';
 import { pathTo, useQuery } from '../location.ts';
-import { Shown } from '../parts/small.tsx';
+import { Empty, Shown } from '../parts/small.tsx';
 import { Tabs } from '../parts/tabs.tsx';
 import { Advisories } from '../run/advisories.tsx';
 import { Configuration } from '../run/configuration.tsx';
@@ -11,7 +11,6 @@ import { Curves } from '../run/curves.tsx';
 import { RunFacts } from '../run/facts.tsx';
 import { Lanes } from '../run/lanes.tsx';
 import { LineageTree } from '../run/lineage.tsx';
-import { RunNotes } from '../run/notes.tsx';
 import { StepTable } from '../run/step-table.tsx';
 
 const FIRST_TAB = 'curves';
@@ -65,5 +64,18 @@ function Overview({ view, curve }: { view: RunView; curve: Loaded<CurveView> }) 
         ]}
       />
     </>
+  );
+}
+
+/** Notes of a run about itself, newest first. */
+function RunNotes({ notes }: { notes: readonly string[] }) {
+  if (notes.length === 0)
+    return <Empty title="No notes">A run notes skipped steps, recoveries and changes here.</Empty>;
+  return (
+    <ol class="card note-list" reversed>
+      {notes.toReversed().map((note, at) => (
+        <li key={notes.length - at}>{note}</li>
+      ))}
+    </ol>
   );
 }

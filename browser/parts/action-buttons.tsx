@@ -1,7 +1,7 @@
 /** Buttons at the end of an action's dialog, in each of its stages. */
+import { useEffect, useState } from 'preact/hooks';
 import type { ActionResult } from '../../views/api/requests.ts';
 import type { ACTION_FORMS, ActionName } from './action-fields.ts';
-import { useLater } from './use-later.ts';
 
 export type ActionStage =
   | { readonly at: 'form'; readonly problem: string | null }
@@ -82,4 +82,14 @@ const SEEN_AFTER_MS = 800;
 function ConfirmButton({ isOff, ...props }: PressProps) {
   const isSeen = useLater(SEEN_AFTER_MS);
   return <PressButton {...props} isOff={isOff || !isSeen} />;
+}
+
+/** False at first, true once the part was on the page for that long. */
+function useLater(afterMs: number): boolean {
+  const [isLater, setLater] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(true), afterMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return isLater;
 }

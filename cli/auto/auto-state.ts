@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '../../core/json-text.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { STATE_FILE } from './file-names.ts';
 import { AutoSettings } from './settings.ts';
@@ -110,7 +111,7 @@ export class AutoState {
 export function readAutoState(folder: string): State | null {
   const file = join(folder, STATE_FILE);
   if (!existsSync(file)) return null;
-  const result = State.safeParse(parseJson(readFileSync(file, 'utf8')));
+  const result = State.safeParse(parseJson(readFileSync(file, 'utf8')) ?? null);
   if (result.success) return result.data;
   const problem = result.error.issues[0];
   const place = problem === undefined || problem.path.length === 0 ? 'it' : problem.path.join('.');
@@ -121,15 +122,6 @@ export function readAutoState(folder: string): State | null {
 
 export function newState(settings: AutoSettings): State {
   return { id: randomBytes(6).toString('hex'), settings, done: {}, redone: {}, redoing: null, run: null };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    // The error of the schema covers it.
-    return null;
-  }
 }
 
 /** Folder of the scenarios' attempts in the store; another one once they are made anew. */

@@ -1,5 +1,5 @@
 /** Connections to a project's Temporal server. Commands that only read the store work without one. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
 import { configuredTarget } from '../../workers/connection/target.ts';
 import { runningTarget } from '../../workers/local-stack/running-target.ts';
@@ -26,7 +26,7 @@ export async function requireServer({ project, env }: ProjectPlace): Promise<Tem
 function noServer(cause?: unknown): TemperError {
   const message =
     'no local stack is running in this project, and TEMPORAL_ADDRESS is not set; start a local stack with temper dev or temper train';
-  return new TemperError('BadConfig', message, { cause });
+  return badConfig(message, { cause });
 }
 
 /** Connects for commands that work without a server; null if nothing answers in time. */

@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import type { RunPlan } from '../planning/plan-run.ts';
 import { printJson } from '../terminal/output.ts';
@@ -31,12 +31,8 @@ async function findBasis(context: EstimateContext, plan: RunPlan): Promise<Basis
   const found = await findLike(context, plan, flags.like);
   if (found !== null) return found;
   if (flags.like !== null)
-    throw new TemperError(
-      'BadConfig',
-      `the run ${flags.like} has no step that was played; choose another one for --like`,
-    );
-  throw new TemperError(
-    'BadConfig',
+    throw badConfig(`the run ${flags.like} has no step that was played; choose another one for --like`);
+  throw badConfig(
     `no run of ${agent} on ${baseModel} is in ${plan.store.uri} to measure; pass --probe, which plays four steps`,
   );
 }

@@ -1,11 +1,11 @@
 /** Facts of a model card, from the store. */
-import { BUILT_IN_MODELS, HUB_PREFIX } from '../../core/wire-constants.ts';
+import { HUB_PREFIX } from '../../core/wire-constants.ts';
 import { listSteps, readCommitted } from '../../store/records/checkpoints.ts';
 import type { TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readEval } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { sourceOfName } from '../../workers/base-models/base-model.ts';
+import { isBuiltIn, sourceOfName } from '../../workers/base-models/base-model.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 import type { ExportContext } from './command.ts';
@@ -63,7 +63,7 @@ function describeBase(
   const source = name.includes('@') ? sourceOfName(name) : known[name];
   const hub = source?.startsWith(HUB_PREFIX) ? source.slice(HUB_PREFIX.length).split('@', 2) : [];
   const [hubId = null, revision = converted?.revision ?? null] = hub;
-  const isBuiltIn = source === undefined && (BUILT_IN_MODELS as readonly string[]).includes(name);
-  const packageFolder = isBuiltIn ? `${POCKET_FOLDERS}${name.replace('pocket', 'model')}` : null;
+  const packageFolder =
+    source === undefined && isBuiltIn(name) ? `${POCKET_FOLDERS}${name.replace('pocket', 'model')}` : null;
   return { name, hubId, revision, packageFolder };
 }

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { CARD, CHAT_TEMPLATE_FILE } from '../../outbound/deploy/targets/files.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
 import { readRunTemplate } from '../../store/records/chat-templates.ts';
@@ -102,8 +102,7 @@ async function publish(partial: string, folder: string): Promise<void> {
 }
 
 function taken(folder: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `--to must be a new or an empty folder (an export overwrites nothing), but ${folder} is not; pass another one, or remove it first`,
   );
 }
@@ -118,8 +117,7 @@ async function writing<T>(folder: string, work: () => Promise<T>): Promise<T> {
 
 function refused(folder: string, cause: unknown): TemperError {
   const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `the folder ${folder} must be writable and have room, but refused (${reason}); free space there, or pass another one`,
     { cause },
   );

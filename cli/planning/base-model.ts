@@ -1,6 +1,5 @@
 /** Base model of `--base-model` or `--model`, under the name that a run records. */
-import { BUILT_IN_MODELS } from '../../core/wire-constants.ts';
-import { resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
+import { isBuiltIn, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
@@ -24,10 +23,6 @@ export async function readBaseModel(
 export async function pinModel(model: BaseModel, recorded: string | null, context: ModelContext): Promise<BaseModel> {
   const config = await loadConfig(context.project, context.env);
   return pinBaseModel(model, recorded, { config, ...programContext(context) });
-}
-
-export function isBuiltIn(name: string): boolean {
-  return (BUILT_IN_MODELS as readonly string[]).includes(name);
 }
 
 /** Folder of a base model (null for a built-in one), or null if only a remote GPU worker has the model. */

@@ -7,7 +7,8 @@ import { hashBytes } from '../../store/bytes/sha256.ts';
 import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
-import { findLocalModel, isBuiltIn } from './base-model.ts';
+import { isBuiltIn } from '../../workers/base-models/base-model.ts';
+import { findLocalModel } from './base-model.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { EngineSettings } from '../../core/contract-engine.ts';
 import { countCompared } from '../../core/config-rules.ts';
 import { canQuantize, mergeEngineConfig } from '../../core/engine-rules.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
@@ -16,7 +16,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
-import { isBuiltIn } from './base-model.ts';
+import { isBuiltIn } from '../../workers/base-models/base-model.ts';
 import type { RunPlan } from './plan-run.ts';
 
 /** Smaller models always fit: planning would waste seconds. */
@@ -105,8 +105,7 @@ function tooLarge(
   const adapter = isFull ? 'leave --full-fine-tuning out, ' : '';
   const smaller = `pass --dtype bfloat16${isFull || !canBeQuantized ? '' : ' or --load-in-4bit'}`;
   const sharding = isFull ? '' : 'shard it over several GPUs (--devices N --shard-base-model --engine vllm), ';
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower ${limit} or engine.kvCacheBytes, ${smaller}, ${sharding}or use a smaller model (temper doctor --model shows the plan)`,
   );
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { REVIEW } from '../../core/external-rewards.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { readAgreement } from '../../store/records/review-agreement.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -18,8 +18,7 @@ export function defaultReportFile(project: string, run: string): string {
 export async function writeReport(store: Store, run: string, file: string, version: string): Promise<void> {
   const found = await requireRun(store, run);
   const { file: recorded, state, steps } = found;
-  if (state === null)
-    throw new TemperError('BadConfig', `run ${run} has no results yet; wait for its first evaluation`);
+  if (state === null) throw badConfig(`run ${run} has no results yet; wait for its first evaluation`);
   const { sets, leftOut } = await readAttempts(store, state);
   const page = await renderReport({
     state,

@@ -1,5 +1,5 @@
 /** When a schedule fires, as a person writes it. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   m: 60_000,
@@ -13,8 +13,7 @@ export function parseInterval(text: string): number {
   const [, count = '', unit = ''] = /^([1-9]\d{0,5})([mhdw])$/.exec(text) ?? [];
   const unitMs = UNITS_MS[unit];
   if (unitMs !== undefined) return Number(count) * unitMs;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `an interval must be a whole number of m, h, d or w (minutes, hours, days, weeks), got ${JSON.stringify(text)}; write it like 6h or 1d`,
   );
 }
@@ -40,16 +39,14 @@ const CRON_FIELDS: readonly CronField[] = [
 export function parseCron(text: string): string {
   const fields = text.trim().split(/\s+/);
   if (fields.length !== CRON_FIELDS.length) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `a cron line must have five fields (minute, hour, day of the month, month, day of the week), got ${JSON.stringify(text)}; write it like '0 3 * * *'`,
     );
   }
   const wrong = CRON_FIELDS.findIndex((field, index) => !isCronField(fields[index] ?? '', field));
   const field = CRON_FIELDS[wrong];
   if (field === undefined) return fields.join(' ');
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the cron line's ${field.name} must be *, or values from ${field.min} to ${field.max} with , - and /, got ${JSON.stringify(fields[wrong])}; write it like '0 3 * * *'`,
   );
 }

@@ -6,7 +6,7 @@ import {
   type ScheduleClient,
   type ScheduleHandle,
 } from '@temporalio/client';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { scheduleId } from '../../core/queues.ts';
 import { isPassing, type TemporalClient } from '../../workers/connection/connection.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -67,7 +67,7 @@ function explain(error: unknown): unknown {
 
 function noSchedule(name: string, cause?: unknown): TemperError {
   const message = `no schedule ${name} on this server; see temper schedule list`;
-  return new TemperError('BadConfig', message, { cause });
+  return badConfig(message, { cause });
 }
 
 function nameIn(id: string): string {

@@ -1,5 +1,5 @@
 /** Work of `temper serve --record` beside the server: writer, feedback, and retention. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { RecordedAnswers } from '../../store/records/recorded-answers.ts';
 import { RecordingWriter } from '../../store/records/recordings.ts';
 import { removeRecordings } from '../../store/records/remove-recordings.ts';
@@ -51,8 +51,7 @@ export async function startRecording(
 async function loadRedaction(file: string): Promise<RedactConversation> {
   const exported = await importDefault(file);
   if (typeof exported === 'function') return exported as RedactConversation;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `--redact ${file} must have a default export (conversation) => conversation | null, got ${typeof exported}; correct the file`,
   );
 }

@@ -1,6 +1,6 @@
 /** Updates and cancellation of a running workflow. Both need the server; updates also need a worker. */
 import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { runWorkflowId } from '../../core/queues.ts';
 import { isPassing } from '../../workers/connection/connection.ts';
 import type { Store } from '../../store/store.ts';
@@ -25,8 +25,7 @@ export async function steerRun<T>(
     const storeId = await findStoreId(store);
     const answer = storeId === null ? null : await tellRun(server.client, { storeId, run }, tell);
     if (answer !== null) return answer;
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `no run ${run} of the store ${store.uri} is running on this server; see temper runs, or continue it with temper train or temper rollback`,
     );
   } finally {

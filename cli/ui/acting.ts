@@ -1,8 +1,12 @@
 /** Actions and chats of `temper ui`, which take 30 MB: they are loaded with the first of them. */
-import { uiActions } from './action-table.ts';
 import type { ActionTable } from './actions/planned-action.ts';
 import { createChat, type UiChat } from './chat/chat.ts';
 import { Engines, type EnginesOptions } from './chat/engines.ts';
+import { planEvaluate } from './evaluate/plan-evaluate.ts';
+import { createReplayAction } from './replay/replay-action.ts';
+import { planForkOf } from './actions/fork-action.ts';
+import { planReward } from './actions/reward-action.ts';
+import { planPause, planResume, planRollback, planSet, planStop } from './actions/steer-actions.ts';
 
 export interface Acting {
   readonly actions: ActionTable;
@@ -14,3 +18,16 @@ export function openActing(options: EnginesOptions): Acting {
   const engines = new Engines(options);
   return { actions: uiActions(engines), chat: createChat(options, engines), close: () => engines.close() };
 }
+
+/** Every action of `temper ui`. `engines`: those that answer chats. */
+const uiActions = (engines: Engines): ActionTable => ({
+  pause: planPause,
+  resume: planResume,
+  stop: planStop,
+  set: planSet,
+  rollback: planRollback,
+  fork: planForkOf,
+  reward: planReward,
+  evaluate: planEvaluate,
+  replay: createReplayAction(engines),
+});

@@ -1,7 +1,7 @@
 /** Whether trackers and targets of deployments answer and take our key: one call to each that changes nothing. */
 import type { TrackerSettings } from '../../core/contract-outbound.ts';
 import type { TraceSettings } from '../../core/contract-trace.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { serviceCaller, serviceUrl, type ServiceName } from '../deploy/targets/services.ts';
 import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
 import { openMlflow } from '../track/mlflow.ts';
@@ -49,8 +49,7 @@ async function checkAccess({ caller, request, isKeySent, describe = () => '' }: 
   const { host } = new URL(request.url);
   if (status === 401 || status === 403) throw refusal(system, keyVariable, { status, isKeySent });
   const said = describe(json);
-  if (typeof said !== 'string')
-    throw new TemperError('BadConfig', `${said.refused}; set another key in ${keyVariable}`);
+  if (typeof said !== 'string') throw badConfig(`${said.refused}; set another key in ${keyVariable}`);
   return [`${host} answers`, ...(isKeySent ? [`and takes the key in ${keyVariable}`] : []), said].join(' ').trim();
 }
 
@@ -59,13 +58,9 @@ function refusal(
   variable: string | null,
   { status, isKeySent }: { readonly status: number; readonly isKeySent: boolean },
 ): TemperError {
-  if (!isKeySent)
-    return new TemperError(
-      'BadConfig',
-      `${system} asks for a key (${status}); export it in ${variable ?? 'its variable'}`,
-    );
+  if (!isKeySent) return badConfig(`${system} asks for a key (${status}); export it in ${variable ?? 'its variable'}`);
   const what = status === 401 ? 'refuses the key' : 'knows the key, but it lacks rights: that';
-  return new TemperError('BadConfig', `${system} ${what} in ${variable} (${status}); set another one`);
+  return badConfig(`${system} ${what} in ${variable} (${status}); set another one`);
 }
 
 type Remote = Exclude<TrackerSettings, { kind: 'csv' }> | TraceSettings;

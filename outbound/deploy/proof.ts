@@ -2,7 +2,7 @@
  * The proof that a deployment serves a checkpoint: it answers recorded held-out prompts at temperature 0, and its answers
  * are compared with the checkpoint, its base model, and what else a server may make of an adapter.
  */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { askDeployed, type DeployedAnswer } from './ask-deployed.ts';
 import { judgeProof, type MeasuredAnswers } from './proof-verdict.ts';
 import { chooseRecordedPrompts } from './recorded-prompts.ts';
@@ -29,8 +29,7 @@ export async function proveAnswers(measure: MeasureAnswers, request: ProofReques
   const choice = { place: checkpoint, adapterSha256: adapter.sha256, count, seed: SEED };
   const prompts = await chooseRecordedPrompts(store, choice);
   if (prompts.length === 0)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `a proof needs recorded calls of ${checkpoint.run} without an enforced form, found none; deploy without it (--no-proof)`,
     );
   const caller = { system: target, keyVariable: address.keyVariable, key, fetch, signal };

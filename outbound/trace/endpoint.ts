@@ -1,7 +1,7 @@
 /** Addresses at which each kind of target takes traces, with its headers and attributes of the resource. */
 import { withoutSlash } from '../../core/base-url.ts';
 import type { TraceSettings } from '../../core/contract-trace.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { requireKey, type HttpCaller } from '../http.ts';
 import type { TargetMemory } from '../target.ts';
 import { findOrMakeExperiment, openMlflow } from '../track/mlflow.ts';
@@ -69,8 +69,7 @@ function parseHeaders(text: string): Record<string, string> {
     pairs.map((pair, index) => {
       const at = pair.indexOf('=');
       if (at > 0) return [pair.slice(0, at).trim().toLowerCase(), decodeHeader(pair.slice(at + 1).trim())];
-      throw new TemperError(
-        'BadConfig',
+      throw badConfig(
         `OTEL_EXPORTER_OTLP_HEADERS must be NAME=VALUE,NAME=VALUE, pair ${index + 1} has no =; correct the variable`,
       );
     }),
@@ -96,8 +95,7 @@ export interface LangfuseAccess {
 export function langfuseAccess(env: NodeJS.ProcessEnv, url: string | null = null): LangfuseAccess {
   const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_SECRET_KEY: secretKey } = env;
   if (!publicKey || !secretKey)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'Langfuse needs the keys of a project in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY, at least one is not set; copy them from the settings of the project',
     );
   const base = url ?? (env['LANGFUSE_BASE_URL'] || env['LANGFUSE_HOST'] || 'https://cloud.langfuse.com');
@@ -129,8 +127,7 @@ function weaveEndpoint(
   const base = url ?? (env['WF_TRACE_SERVER_URL'] || 'https://trace.wandb.ai');
   const team = entity ?? env['WANDB_ENTITY'];
   if (!team)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'weave needs the team or user that owns the project, none is set; pass weaveTraces({ entity }), or set WANDB_ENTITY',
     );
   const headers = { 'wandb-api-key': key };

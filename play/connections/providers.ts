@@ -2,7 +2,7 @@
  * Hosted models: `provider/model`, or `https://host/v1#model` for any other server that speaks OpenAI's chat completions.
  * A key is found in the environment under its provider's usual name, and stands nowhere else.
  */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { EngineAddress } from './engine-connection.ts';
 
 export interface Provider {
@@ -115,7 +115,7 @@ export function parseHostedModel(text: string, env: Environment): NamedModel | n
   const found = slash < 0 ? null : findProvider(text.slice(0, slash));
   if (found === null) return null;
   const model = text.slice(slash + 1);
-  if (model === '') throw new TemperError('BadConfig', `${text} does not name a model; write ${found.name}/MODEL`);
+  if (model === '') throw badConfig(`${text} does not name a model; write ${found.name}/MODEL`);
   const { baseUrlVariable, ...rest } = found;
   const own = readVariable(env, baseUrlVariable);
   const baseUrl = own === null ? found.baseUrl : checkBaseUrl(baseUrlVariable, own);
@@ -132,7 +132,7 @@ export function readKey(model: string, variable: string | null, env: Environment
   if (variable === null) return null;
   const key = readVariable(env, variable);
   if (key !== null) return key;
-  throw new TemperError('BadConfig', `${model} needs a key in ${variable}, which is not set; export it`);
+  throw badConfig(`${model} needs a key in ${variable}, which is not set; export it`);
 }
 
 /**
@@ -147,8 +147,7 @@ export function checkBaseUrl(what: string, text: string): string {
     [url.username, url.password, url.search, url.hash].every((part) => part === '')
   )
     return text;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `${what} must be an http(s) URL without user, password, query or fragment (it is shown to people)${told(text, url)}; pass one like https://api.openai.com/v1, and the key by an environment variable`,
   );
 }
@@ -203,7 +202,7 @@ function parseUrl(text: string): NamedModel {
   if (URL.canParse(url)) checkBaseUrl('the address of a model', url);
   if (model === '' || !URL.canParse(url)) {
     const example = 'http://127.0.0.1:8000/v1#my-model';
-    throw new TemperError('BadConfig', `a model of another server must be URL#MODEL, got ${text}; write ${example}`);
+    throw badConfig(`a model of another server must be URL#MODEL, got ${text}; write ${example}`);
   }
   return { name: text, model, baseUrl: url, keyVariable: null, maxTokensName: null };
 }

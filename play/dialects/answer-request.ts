@@ -2,7 +2,7 @@
  * A request in any dialect, answered: what each transport does between its bytes and the recorder. It decides nothing
  * about the attempt.
  */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { Completion } from '../recorder/answer.ts';
 import type { CallOptions } from '../recorder/recorder.ts';
 import type { AskedRequest } from '../recorder/asked-request.ts';
@@ -167,5 +167,5 @@ function isSettled(promise: Promise<unknown>, withinMs: number): Promise<boolean
 function unsupported(path: string): TemperError {
   const paths = DIALECTS.map((dialect) => dialect.path).join(' or ');
   const rule = `a model call must be a POST to ${paths} below /v1`;
-  return new TemperError('BadConfig', `${rule}, got a request to ${path}; call the model, or use the global fetch`);
+  return badConfig(`${rule}, got a request to ${path}; call the model, or use the global fetch`);
 }

@@ -1,8 +1,8 @@
 /** An answer as Anthropic's messages, whole and in events. */
+import { parseJson } from '../../core/json-text.ts';
 import type { Completion } from '../recorder/answer.ts';
 import { callsOf, contentOf, idOf, tokensOf } from './completion-parts.ts';
 import type { ParsedCall } from './dialect.ts';
-import { parseJson } from './request-body.ts';
 
 interface MessageEvent {
   type: string;

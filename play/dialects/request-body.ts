@@ -1,5 +1,6 @@
 /** Request bodies of all formats: a JSON object in which null means absent, and texts that may come in parts. */
-import { TemperError } from '../../core/failures.ts';
+import { parseJson } from '../../core/json-text.ts';
+import { badConfig } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { badParameter } from '../recorder/asked-request.ts';
 import type { RequestBody } from './dialect.ts';
@@ -7,17 +8,8 @@ import type { RequestBody } from './dialect.ts';
 export function parseBody(text: string): RequestBody {
   const body = parseJson(text);
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new TemperError('BadConfig', `a request must be a JSON object, got ${text.slice(0, 100)}; send one`);
+    throw badConfig(`a request must be a JSON object, got ${text.slice(0, 100)}; send one`);
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
-
-/** Undefined where the text is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Names, as words of a text. */

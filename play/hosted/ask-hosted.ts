@@ -1,6 +1,6 @@
 /** One call to a hosted model, until it is answered: an outage is waited for as a judge's is, and never reaches the agent. */
 import type { RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { EngineConnection, HttpAnswer } from '../connections/engine-connection.ts';
 import { parseCompletion, type Completion } from '../recorder/answer.ts';
 import {
@@ -77,10 +77,7 @@ function refused({ name, connection }: AskedModel, status: number, message: stri
   const remedy = isRedirect
     ? 'prompts are sent only to the configured address, so redirects are not followed; configure the address that it redirects to'
     : (remedies[status] ?? 'check the name of the model, and the address');
-  return new TemperError(
-    'BadConfig',
-    `the hosted model ${name} at ${url} refused with ${status}: ${message}; ${remedy}`,
-  );
+  return badConfig(`the hosted model ${name} at ${url} refused with ${status}: ${message}; ${remedy}`);
 }
 
 /** A server that wants to be left alone for longer than a call may wait is left alone by the next try of all. */

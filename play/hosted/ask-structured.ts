@@ -1,5 +1,5 @@
 /** A question to a hosted model whose answer is JSON of a schema, asked again where the answer is unusable. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { wellFormedJson } from '../../core/json-text.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { nameMaxTokens } from '../connections/providers.ts';
@@ -97,8 +97,7 @@ async function askInForm<T>(
   const { status, error } = last!.refused;
   const { name: model, baseUrl } = options.model.hosted;
   const said = String(error.message);
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the hosted model ${model} at ${baseUrl} refused with ${status}: ${said}; check the name of the model, and the address`,
   );
 }

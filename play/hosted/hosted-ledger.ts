@@ -3,7 +3,7 @@
  * command that was killed pays for none twice, and its budget counts what was paid before.
  */
 import type { JudgeSpending } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { addSpendings, describeSpending } from '../../core/judge-spending.ts';
 import { hostedAnswerKey } from '../../store/layout.ts';
@@ -100,10 +100,7 @@ export class HostedLedger {
       spent.usd === null
         ? ['cannot be kept: an answer did not say how many tokens it used', 'leave it out, or choose another model']
         : ['is used up', 'run the same command with a higher --max-cost-usd to continue'];
-    throw new TemperError(
-      'BadConfig',
-      `--max-cost-usd ${maxUsd} ${rule}: ${describeSpending(spent)} so far; ${remedy}`,
-    );
+    throw badConfig(`--max-cost-usd ${maxUsd} ${rule}: ${describeSpending(spent)} so far; ${remedy}`);
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** `context.hosted`: another model beside the policy, on the same terms as the policy for every client. */
 import type OpenAI from 'openai';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { parseHostedModel, PROVIDER_NAMES, type NamedModel, type Price } from '../connections/providers.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { createFetch, type Fetch } from '../transports/fetch.ts';
@@ -72,8 +72,7 @@ export function createHosted({ recorder, calls, connect = connectByKeys(process.
 function parseName(name: unknown): NamedModel {
   const named = typeof name === 'string' ? parseHostedModel(name, process.env) : null;
   if (named !== null) return named;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `context.hosted must be given provider/model, the provider one of ${PROVIDER_NAMES.join(', ')}, got ${JSON.stringify(name)}; pass such a name, or URL#MODEL for any other server`,
   );
 }
@@ -87,15 +86,13 @@ const OPTIONS = ['usdPerMillionInput', 'usdPerMillionOutput', 'keyVariable'];
 function priceOf(options: HostedOptions): Price | null {
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `context.hosted has the options ${OPTIONS.join(', ')}, got ${unknown}; correct its name, or remove it`,
     );
   const { usdPerMillionInput: prompt, usdPerMillionOutput: completion } = options;
   if (prompt === undefined && completion === undefined) return null;
   if (isPrice(prompt) && isPrice(completion)) return { prompt, completion };
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `usdPerMillionInput and usdPerMillionOutput of context.hosted must both be numbers of at least 0, got ${String(prompt)} and ${String(completion)}; pass both, or none`,
   );
 }

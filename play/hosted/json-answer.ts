@@ -1,4 +1,5 @@
 /** JSON that a model is asked for: how its answer is read, and how it is asked again. */
+import { parseJson } from '../../core/json-text.ts';
 
 /** Some models think aloud first, and some fence what they answer. */
 const THOUGHT = /^\s*<think>[\s\S]*?<\/think>/;
@@ -7,11 +8,7 @@ const FENCE = '```';
 /** Undefined where the text is anything but JSON. */
 export function parseJsonAnswer(text: string): unknown {
   const said = text.replace(THOUGHT, '').trim();
-  try {
-    return JSON.parse(withoutFence(said)) as unknown;
-  } catch {
-    return undefined;
-  }
+  return parseJson(withoutFence(said));
 }
 
 function withoutFence(said: string): string {

@@ -2,7 +2,7 @@
 import { APIError } from 'openai';
 
 import { CONTEXT_TOO_LONG } from '../../core/wire-constants.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { SYSTEM_CLOCK, type Clock } from '../recorder/clock.ts';
 import {
@@ -73,10 +73,7 @@ function readFailure(judge: Judge, error: unknown): Outage {
   if (isTooLong(status, reason, code)) throw new PromptTooLong(reason);
   const named = judge.isOnEngine ? namedFailure(type, reason, `the judge ${judge.name}`) : null;
   if (named !== null) throw named;
-  throw new TemperError(
-    'BadConfig',
-    `the judge ${judge.name} refused with ${reason}; ${REMEDIES[status] ?? OTHER_REMEDY}`,
-  );
+  throw badConfig(`the judge ${judge.name} refused with ${reason}; ${REMEDIES[status] ?? OTHER_REMEDY}`);
 }
 
 /** The connection does not ask at all, for example because a budget is used up: no wait would change that. */

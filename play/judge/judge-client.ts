@@ -1,7 +1,7 @@
 /** A judge as something that answers: the official client, pointed at a provider or at the run's own engine. */
 import OpenAI from 'openai';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { clientFor } from '../connections/providers.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
@@ -47,8 +47,7 @@ export interface OpenJudge {
 export function openJudge(ruler: Ruler, engine: JudgingEngine | null, env: NodeJS.ProcessEnv): OpenJudge {
   const { judge } = ruler;
   if (judge.kind === 'hosted') return { judge: connectHosted(ruler, judge, env), model: judge.name };
-  if (engine === null)
-    throw new TemperError('BadConfig', `the judge ${judge.name} needs the engine; pass { engine: { connection } }`);
+  if (engine === null) throw badConfig(`the judge ${judge.name} needs the engine; pass { engine: { connection } }`);
   const { adapterSha256 } = engine;
   const model = adapterSha256 === null ? judge.name : `engine/${adapterSha256}`;
   return { judge: connectEngineJudge(ruler, judge, engine), model };

@@ -3,7 +3,7 @@
  * Temporal or of runs: the judge activity and the imperative API both come through here.
  */
 import type { JudgeSpending } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { spendingOf } from '../../core/judge-spending.ts';
 import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
 import { withComplaint } from '../hosted/json-answer.ts';
@@ -106,7 +106,7 @@ function keepQuestion(
 function unreadable({ name }: Judge, { attempts }: PlannedQuestion, maxChars: number, cause: Error): TemperError {
   const rule = `the judge ${name} cannot read ${attempts.length} attempts at once, not even with ${maxChars} characters of each`;
   const remedy = 'lower --group-size, shorten the rubric, or choose a judge that reads more';
-  return new TemperError('BadConfig', `${rule} (${cause.message}); ${remedy}`, { cause });
+  return badConfig(`${rule} (${cause.message}); ${remedy}`, { cause });
 }
 
 function readAnswer(
@@ -149,12 +149,8 @@ function checkIds(conversations: readonly Conversation[]): void {
   const ids = conversations.map(({ id }) => id);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice !== undefined)
-    throw new TemperError(
-      'BadConfig',
-      `conversations that are judged together must have unique ids, got ${twice} twice`,
-    );
-  if (ids.length === 0)
-    throw new TemperError('BadConfig', 'a judge compares at least one conversation, got none; leave the group out');
+    throw badConfig(`conversations that are judged together must have unique ids, got ${twice} twice`);
+  if (ids.length === 0) throw badConfig('a judge compares at least one conversation, got none; leave the group out');
 }
 
 /** Longer each time: a judge that talks nonsense must not cost a fortune. */

@@ -2,7 +2,7 @@
  * The judge: `provider/model` by the providers' OpenAI-compatible endpoints, any other such endpoint by its address, or
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import {
   checkBaseUrl,
   costOf,
@@ -49,8 +49,7 @@ export function resolveJudgeName(judge: string): JudgeModel {
   const named = findNamed(judge);
   if (named !== null) return named;
   const names = [...PROVIDER_NAMES, ENGINE].join(', ');
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the judge must be provider/model, the provider one of ${names}, got ${JSON.stringify(judge)}; pass such a name, or { baseUrl, model, keyVariable }`,
   );
 }
@@ -75,8 +74,7 @@ export function requireJudgeKey(judge: JudgeModel, env: NodeJS.ProcessEnv): stri
   if (judge.kind === 'engine' || judge.keyVariable === null) return null;
   const key = readVariable(env, judge.keyVariable);
   if (key !== null) return key;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the judge ${judge.name} needs a key in ${judge.keyVariable}, which is not set; export it where the command and the workers run`,
   );
 }

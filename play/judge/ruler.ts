@@ -1,5 +1,5 @@
 /** A judge and how it is asked, as the reward of an agent whose attempts are compared. Plain data; what asks is elsewhere. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { findPrice, type ModelPrice, type PriceTable } from '../../core/prices.ts';
 import { hasPrice, resolveJudgeName, type JudgeModel, type Prices } from './judge-model.ts';
 
@@ -49,8 +49,7 @@ function pricesOf({ usdPerMillionInput, usdPerMillionOutput }: ModelPrice): Pric
 /** A budget that nothing is counted against would hold nobody back. */
 export function checkBudget(ruler: Ruler): void {
   if (hasPrice(ruler.judge, ruler)) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `maxJudgeUsd has no effect while the price of ${ruler.judge.name} is unknown; set usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file`,
   );
 }

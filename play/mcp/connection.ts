@@ -1,7 +1,7 @@
 /** One connection to an MCP server: begun within a deadline, asked, and ended when nothing is under way any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { loadSdk, type McpSdk } from './mcp-sdk.ts';
 import { redactor, type Redact } from './redact.ts';
@@ -236,6 +236,6 @@ function headersOf({ headers, keyVariable }: UrlSpec): Record<string, string> {
   if (keyVariable === null) return { ...headers };
   const key = process.env[keyVariable];
   if (key === undefined || key === '')
-    throw new TemperError('BadConfig', `keyVariable of mcp names ${keyVariable}, which is not set; set it to the key`);
+    throw badConfig(`keyVariable of mcp names ${keyVariable}, which is not set; set it to the key`);
   return { ...headers, authorization: `Bearer ${key}` };
 }

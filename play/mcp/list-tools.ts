@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { firstIssue } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Connection } from './connection.ts';
 import { readList } from './read-list.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
@@ -132,5 +132,5 @@ function named(tools: readonly GivenTool[]): string {
 }
 
 function bad(spec: ServerSpec, rule: string): TemperError {
-  return new TemperError('BadConfig', `${describeServer(spec)} ${rule}`);
+  return badConfig(`${describeServer(spec)} ${rule}`);
 }

@@ -1,7 +1,7 @@
 /** The official SDK, loaded where an agent uses an MCP server: it is no dependency of those that use none. */
 import { z } from 'zod';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 
 const Text = z.string().nullish();
 const Resource = z.looseObject({ uri: Text, mimeType: Text, text: Text, blob: Text });
@@ -56,6 +56,6 @@ export async function loadMcp<T>(load: () => Promise<T>): Promise<T> {
     const { code } = cause as NodeJS.ErrnoException;
     if (code !== 'ERR_MODULE_NOT_FOUND') throw cause;
     const rule = 'MCP servers need the package @modelcontextprotocol/sdk, which is not installed';
-    throw new TemperError('BadConfig', `${rule}; run npm install @modelcontextprotocol/sdk`, { cause });
+    throw badConfig(`${rule}; run npm install @modelcontextprotocol/sdk`, { cause });
   }
 }

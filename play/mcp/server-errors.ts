@@ -1,5 +1,5 @@
 /** How an MCP server fails: for good, for now, or in one call. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
 
 /** The server ended, or cannot be reached, while it was needed. What became of the call is unknown unless it was not sent. */
@@ -39,13 +39,10 @@ export function asStartFailure(error: unknown, spec: ServerSpec, lastErrors: rea
   const { code, message } = error as NodeJS.ErrnoException;
   const name = describeServer(spec);
   if (spec.kind === 'command' && NOT_INSTALLED.has(String(code)))
-    return new TemperError(
-      'BadConfig',
-      `${name} cannot be started (${code}); install ${spec.command}, or correct mcp({ command })`,
-    );
+    return badConfig(`${name} cannot be started (${code}); install ${spec.command}, or correct mcp({ command })`);
   const what = spec.kind === 'command' ? 'start' : 'answer';
   if (error instanceof SessionLost)
-    return new TemperError('BadConfig', `${name} is not there (404); correct mcp({ url }), which often ends in /mcp`);
+    return badConfig(`${name} is not there (404); correct mcp({ url }), which often ends in /mcp`);
   const said = lastErrors.length === 0 ? '' : `; its last lines of stderr: ${lastErrors.join(' · ')}`;
   return new TemperError('ProgramFailed', `${name} did not ${what}: ${message}${said}`, { cause: error });
 }
@@ -69,9 +66,9 @@ export function asHttpFailure(error: unknown, spec: ServerSpec): Error | null {
 function ofStatus(code: number, message: string, spec: ServerSpec): Error {
   const name = describeServer(spec);
   if (code === 401 || code === 403)
-    return new TemperError('BadConfig', `${name} refuses the request (${code}); check headers and keyVariable of mcp`);
+    return badConfig(`${name} refuses the request (${code}); check headers and keyVariable of mcp`);
   if (code >= 300 && code < 400)
-    return new TemperError('BadConfig', `${name} redirects (${message}); pass the address that it redirects to`);
+    return badConfig(`${name} redirects (${message}); pass the address that it redirects to`);
   if (code === 404) return new SessionLost();
   if (code >= 500 || code === 429) return new ServerLost(`the server answered with ${code}`, { isOutage: true });
   return new CallFailed(`the server answered with ${code}`);

@@ -2,11 +2,10 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { programEnvironment } from '../programs/environment.ts';
 import { ProcessTree, type Exit } from '../programs/process-tree.ts';
 import { processLeash } from '../programs/program-folders.ts';
-import { LastLines } from './last-lines.ts';
 import { LineReader } from './line-reader.ts';
 import type { McpSdk } from './mcp-sdk.ts';
 import type { CommandSpec } from './server-spec.ts';
@@ -119,7 +118,25 @@ export class StdioTransport {
 function environmentOf({ env, passed }: CommandSpec): NodeJS.ProcessEnv {
   const missing = passed.find((name) => process.env[name] === undefined);
   if (missing !== undefined)
-    throw new TemperError('BadConfig', `env of mcp names ${missing}, which is not set here; set it, or leave it out`);
+    throw badConfig(`env of mcp names ${missing}, which is not set here; set it, or leave it out`);
   const secrets = Object.fromEntries(passed.map((name) => [name, process.env[name]]));
   return { ...programEnvironment(process.env), ...secrets, ...env };
+}
+
+const KEPT_BYTES = 4096;
+const KEPT_LINES = 5;
+const SHOWN_CHARACTERS = 150;
+
+/** The end of what a server printed to stderr, for messages. */
+class LastLines {
+  #text = '';
+
+  push(chunk: Buffer): void {
+    this.#text = (this.#text + chunk.toString('utf8')).slice(-KEPT_BYTES);
+  }
+
+  lines(): string[] {
+    const lines = this.#text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
+    return lines.slice(-KEPT_LINES).map((line) => line.slice(0, SHOWN_CHARACTERS));
+  }
 }

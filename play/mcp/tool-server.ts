@@ -1,5 +1,5 @@
 /** MCP servers that an agent lists: whoever loads the agent tries them before anything is played. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the command that checks it. */
 export const CHECK_SERVER = Symbol.for('temper.check-mcp-server');
@@ -27,8 +27,5 @@ export async function checkToolServers(agent: {
 }
 
 export function sameName(where: string, tool: string): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `two MCP ${where} have a tool ${tool}; give one a prefix: mcp({ prefix: 'files_', … })`,
-  );
+  return badConfig(`two MCP ${where} have a tool ${tool}; give one a prefix: mcp({ prefix: 'files_', … })`);
 }

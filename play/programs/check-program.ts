@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { agentProgram, type CommandProgram } from './program.ts';
 
 /** Throws BadConfig where an agent's program cannot be started here. */
@@ -17,15 +17,11 @@ export function checkProgram(agent: {
   const at = folder ?? process.cwd();
   const missing = program.files.find((file) => !existsSync(resolve(at, file)));
   if (missing !== undefined)
-    throw new TemperError(
-      'BadConfig',
-      `files of command([…]) must exist, got ${missing}, which is not in ${at}; correct it`,
-    );
+    throw badConfig(`files of command([…]) must exist, got ${missing}, which is not in ${at}; correct it`);
   if (isProgramFound(program, at)) return;
   const [file = ''] = program.argv;
   const place = isPath(file) ? `is no program in ${at}` : 'is not on PATH';
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the program of the agent ${name} must be on this machine, but ${file} ${place}; install it, or correct command([…])`,
   );
 }

@@ -2,7 +2,7 @@
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { AttemptEndpoint } from '../transports/gateway.ts';
 import { programEnvironment } from './environment.ts';
 import { isOwnSignal } from './own-signals.ts';
@@ -140,10 +140,7 @@ function asStartFailure(error: unknown, program: CommandProgram): TemperError {
   const { code } = error as NodeJS.ErrnoException;
   const name = describeProgram(program);
   if (code === 'ENOENT' || code === 'EACCES' || code === 'ENOTDIR' || code === 'E2BIG' || code === 'EINVAL')
-    return new TemperError(
-      'BadConfig',
-      `${name} cannot be started (${code}); install ${program.argv[0]}, or correct command([…])`,
-    );
+    return badConfig(`${name} cannot be started (${code}); install ${program.argv[0]}, or correct command([…])`);
   return new TemperError(
     'ProgramFailed',
     `${name} could not be started (${String(error)}); the attempt is played again`,

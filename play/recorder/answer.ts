@@ -1,5 +1,5 @@
 /** An engine's answer: checked, taken apart for the trajectory, and cut to the part that an agent sees. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
 
 export interface Completion {
@@ -84,8 +84,7 @@ export function checkTokens(records: readonly CallRecord[], engineUrl: string): 
     if (promptTokenIds.length > 0 && tokenIds.length === logprobs.length && logprobs.every(Number.isFinite)) continue;
     const found = `${promptTokenIds.length} prompt ids, ${tokenIds.length} sampled ids, ${logprobs.length} log-probabilities`;
     const rule = 'must answer return_token_ids and logprobs with ids and one finite log-probability for each';
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the engine at ${engineUrl} ${rule}, got ${found}; use Temper's GPU worker or a vLLM that has them`,
     );
   }

@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 
 /** An agent's request in the form of chat completions, into which dialects translate. */
@@ -9,5 +9,5 @@ export interface AskedRequest {
 
 export function badParameter(name: string, value: unknown, rule: string, remedy: string): TemperError {
   const shown = (JSON.stringify(value) ?? 'nothing').slice(0, 100);
-  return new TemperError('BadConfig', `${name} ${rule}, got ${shown}; ${remedy}`);
+  return badConfig(`${name} ${rule}, got ${shown}; ${remedy}`);
 }

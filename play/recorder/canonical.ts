@@ -2,6 +2,7 @@
  * One form for what client libraries write differently: the same conversation has the same key, seed and prompt,
  * whichever library sends it. What the model wrote in this attempt is told to it in its own words.
  */
+import { parseJson } from '../../core/json-text.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { Completion } from './answer.ts';
@@ -121,14 +122,6 @@ function isSameJson(left: string, right: string | undefined): boolean {
 function compactJson(text: string): string {
   const parsed = parseJson(text === '' ? '{}' : text);
   return parsed === undefined ? text : JSON.stringify(parsed);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Prompts show tools as JSON, in this order. */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { CALL_HEADER, DEADLINE_HEADER } from '../../core/wire-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { CallRecord } from '../../store/records/trajectories.ts';
 import {
   checkPolicy,
@@ -228,8 +228,7 @@ export class Recorder {
   #policyOf(seat: CallSeat | undefined): ExpectedPolicy {
     if (seat !== undefined) return seat.policy;
     if (this.#options.hasRoles !== true) return this.#options.policy;
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'an agent with roles must call the client of a role, got a call of context.openai, context.fetch or context.baseURL; call roles.NAME.openai',
     );
   }

@@ -6,7 +6,7 @@
  */
 import { BODY_TOO_LARGE, CONTEXT_TOO_LONG, INTERNAL_ERROR } from '../../core/wire-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
-import { TemperError, type FailureType } from '../../core/failures.ts';
+import { badConfig, type FailureType, TemperError } from '../../core/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
 import type { EngineConnection, HttpAnswer } from '../connections/engine-connection.ts';
 import { readOutage, retryCall, type Outage, type RetryPolicy, type SendLimits, type Trial } from './retry-call.ts';
@@ -141,7 +141,7 @@ function refused(status: number, text: string, { url, keyVariable }: EngineConne
   const message = `the engine at ${url} refused with ${status}: ${excerpt(text)}; ${remedy}`;
   const isOfRequest = status === 400 || status === 413 || status === 422;
   const cause = isOfRequest ? new RequestRefused(status, { message: excerpt(text) }) : undefined;
-  return new TemperError('BadConfig', message, { cause });
+  return badConfig(message, { cause });
 }
 
 /** Part of the attempt, whose bytes are under a hash: nothing of the engine's address or of the clock. */

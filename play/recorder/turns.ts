@@ -3,7 +3,7 @@
  * waits for its answer ends the counting: from there on all is one turn, for which of them comes first only time tells.
  * The journal keeps where that was: in a repetition, answers come at once and nothing waits.
  */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
 import type { CallFrame, Completion } from './answer.ts';
@@ -135,5 +135,5 @@ function number({ calls }: AttemptRecord, { numbers, rewards }: PlayedTurns): Ca
 }
 
 function refusal(rule: string): TemperError {
-  return new TemperError('BadConfig', `rewardTurn ${rule}; pass on what the model's client returned, or its id`);
+  return badConfig(`rewardTurn ${rule}; pass on what the model's client returned, or its id`);
 }

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 
 import { firstIssue, type RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
+import { parseJson } from '../../core/json-text.ts';
 import { requireKnownSchema } from '../../core/later-version.ts';
 import type { Metrics } from '../../core/statistics.ts';
 import { encodeRecord } from '../../store/bytes/journal-records.ts';
@@ -164,18 +165,10 @@ const SavedSchema = z.looseObject({
 });
 
 export function parseSavedAttempt(text: string, file: string): SavedAttempt {
-  const value = asJson(text);
+  const value = parseJson(text) ?? null;
   requireKnownSchema(value, file);
   const parsed = SavedSchema.safeParse(value);
   if (parsed.success) return parsed.data as unknown as SavedAttempt;
   const rule = `${file} must be an attempt that temper try --save has written`;
-  throw new TemperError('BadConfig', `${rule}: ${firstIssue(parsed.error)}; save it again`);
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
+  throw badConfig(`${rule}: ${firstIssue(parsed.error)}; save it again`);
 }

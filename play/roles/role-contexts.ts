@@ -1,5 +1,5 @@
 /** `context.roles`: for each role of an agent a client of its own, answered by the role's player. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { HostedCalls } from '../hosted/hosted-calls.ts';
 import type { ConnectHosted } from '../hosted/connect-hosted.ts';
 import { createHosted } from '../hosted/hosted.ts';
@@ -26,7 +26,7 @@ export function createRoleContexts(
     const player = Object.hasOwn(seated, name) ? seated[name]! : null;
     if (player !== null) return [name, seatedContext(name, player, parts)];
     if (role.kind === 'frozen') return [name, hostedContext(name, role.player, parts)];
-    throw new TemperError('BadConfig', `the role ${name} has no player; start the run again`);
+    throw badConfig(`the role ${name} has no player; start the run again`);
   });
   return Object.fromEntries(contexts);
 }

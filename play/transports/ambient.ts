@@ -4,8 +4,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+import { parseJson } from '../../core/json-text.ts';
 import { findDialect } from '../dialects/find-dialect.ts';
-import { parseJson } from '../dialects/request-body.ts';
 import type { Fetch } from './fetch.ts';
 
 interface Capture {

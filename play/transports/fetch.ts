@@ -1,5 +1,5 @@
 /** A `fetch` that calls the recorder instead of the network, for SDKs that accept one. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { answerRequest, type Answerer, type ModelReply } from '../dialects/answer-request.ts';
 import type { Memory } from '../dialects/dialect.ts';
 
@@ -41,7 +41,7 @@ function refuseAll(answerer: Answerer, { origin, pathname }: URL, baseURL: strin
   const refuse = (): Promise<unknown> => {
     const rule = `${owner}.fetch answers model calls below ${owner}.baseURL ${baseURL}`;
     const remedy = `pass baseURL: ${owner}.baseURL to the client, and use the global fetch for anything else`;
-    return answerer.refuse(new TemperError('BadConfig', `${rule}, got a request to ${origin}${pathname}; ${remedy}`));
+    return answerer.refuse(badConfig(`${rule}, got a request to ${origin}${pathname}; ${remedy}`));
   };
   return { call: async () => Promise.reject(await refuse()), refuse };
 }

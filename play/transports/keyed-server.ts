@@ -1,7 +1,7 @@
 /** HTTP servers whose clients have a key: who gets in, and limits of time and connections. Handlers write the answers. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { LOOPBACK_NAMES } from '../../core/loopback.ts';
 import { Connections } from './gateway-connections.ts';
 import { HttpRefusal, isSameSecret, keyOf, listen } from './http-server.ts';
@@ -69,7 +69,7 @@ async function listenOn(server: Server, options: KeyedServerOptions): Promise<nu
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const rule = `${command} must be able to listen on ${host}, port ${port}, but the system refused (${code})`;
-    throw new TemperError('BadConfig', `${rule}; ${remedy}`, { cause });
+    throw badConfig(`${rule}; ${remedy}`, { cause });
   }
 }
 

@@ -48,7 +48,7 @@ export class FileStore implements Store {
     return this.#reaching(async () => {
       const ref = blobRef(bytes);
       const file = this.#path(ref.key);
-      const present = await this.#files.fileBytes(file);
+      const present = (await this.#files.stat(file))?.bytes;
       if (present !== bytes.length || !(await this.#renew(file))) await this.#put(file, bytes);
       return ref;
     });
@@ -59,7 +59,7 @@ export class FileStore implements Store {
   }
 
   blobBytes(ref: BlobRef): Promise<number | null> {
-    return this.#reaching(() => this.#files.fileBytes(this.#path(ref.key)));
+    return this.#reaching(async () => (await this.#files.stat(this.#path(ref.key)))?.bytes ?? null);
   }
 
   removeBlob(ref: BlobRef): Promise<void> {
@@ -102,8 +102,8 @@ export class FileStore implements Store {
   removeUnchanged({ key, modifiedAtMs }: StoredObject): Promise<boolean> {
     return this.#reaching(async () => {
       const file = this.#pathOf(key);
-      const modifiedAt = await this.#files.modifiedAt(file);
-      if (modifiedAt === null || modifiedAt > modifiedAtMs) return false;
+      const found = await this.#files.stat(file);
+      if (found === null || found.modifiedAtMs > modifiedAtMs) return false;
       await this.#files.unlink(file).catch(ignoreMissing);
       await this.#removeEmptyFolders(key);
       return true;
@@ -140,11 +140,9 @@ export class FileStore implements Store {
       const key = prefix === '' ? name : `${prefix}/${name}`;
       if (isFolder && isKey(key)) yield* this.#walk(key);
       if (isFolder) continue;
-      const file = join(folder, name);
-      const bytes = await this.#reaching(() => this.#files.fileBytes(file));
-      const modifiedAtMs = await this.#reaching(() => this.#files.modifiedAt(file));
-      // Gone since the folder was read.
-      if (bytes !== null && modifiedAtMs !== null) yield { key, bytes, modifiedAtMs };
+      const found = await this.#reaching(() => this.#files.stat(join(folder, name)));
+      // Null: gone since the folder was read.
+      if (found !== null) yield { key, ...found };
     }
   }
 
@@ -156,8 +154,8 @@ export class FileStore implements Store {
 
   /** So that an old one is not removed at this moment. False if it is gone, or another user's: then it is put again. */
   async #renew(file: string): Promise<boolean> {
-    const modifiedAtMs = await this.#files.modifiedAt(file);
-    if (modifiedAtMs !== null && Date.now() - modifiedAtMs < KEPT_UNNAMED_MS / 2) return true;
+    const found = await this.#files.stat(file);
+    if (found !== null && Date.now() - found.modifiedAtMs < KEPT_UNNAMED_MS / 2) return true;
     try {
       await this.#files.touch(file);
       return true;

@@ -17,10 +17,8 @@ export interface FileSystem {
   removeEmptyFolder(folder: string): Promise<boolean>;
   /** Puts the names of a folder on disk. */
   syncFolder(folder: string): Promise<void>;
-  /** Null if there is no such file. */
-  fileBytes(file: string): Promise<number | null>;
-  /** Time of the last write in milliseconds; null if there is no such file. */
-  modifiedAt(file: string): Promise<number | null>;
+  /** Its size and the time of its last write; null if there is no such file. */
+  stat(file: string): Promise<FileStat | null>;
   /** Makes it as if it was written now. */
   touch(file: string): Promise<void>;
   readFile(file: string): Promise<Uint8Array | null>;
@@ -28,6 +26,11 @@ export interface FileSystem {
   readFolder(folder: string): Promise<FolderEntry[] | null>;
   /** A new file for appending, synchronously: a record is written before its answer is handed on. */
   openAppend(file: string): AppendFile;
+}
+
+interface FileStat {
+  bytes: number;
+  modifiedAtMs: number;
 }
 
 interface FolderEntry {
@@ -70,13 +73,9 @@ export const nodeFileSystem: FileSystem = {
     }
   },
   syncFolder,
-  async fileBytes(file) {
+  async stat(file) {
     const found = await orNull(stat(file));
-    return found === null ? null : found.size;
-  },
-  async modifiedAt(file) {
-    const found = await orNull(stat(file));
-    return found === null ? null : found.mtimeMs;
+    return found && { bytes: found.size, modifiedAtMs: found.mtimeMs };
   },
   async touch(file) {
     const now = new Date();
@@ -142,7 +141,8 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function orNull<T>(reading: Promise<T>): Promise<T | null> {
+/** Null if there is no such file or folder. */
+export async function orNull<T>(reading: Promise<T>): Promise<T | null> {
   try {
     return await reading;
   } catch (error) {

@@ -7,7 +7,7 @@ import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:
 import { dirname, join, relative } from 'node:path';
 
 import { TemperError } from '../../core/failures.ts';
-import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
+import { errorCode, nodeFileSystem, orNull, type FileSystem } from './file-system.ts';
 
 const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
@@ -16,27 +16,15 @@ export function foreignFileSystem(root: string): FileSystem {
   const checkFolder = async (folder: string): Promise<void> => {
     if ((await realpath(folder)) !== (await realPlace(folder))) throw notInside(folder);
   };
-  const unlessMissing = async <T>(read: () => Promise<T>): Promise<T | null> => {
-    try {
-      return await read();
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT') return null;
-      throw error;
-    }
-  };
+  const unlessMissing = <T>(read: () => Promise<T>): Promise<T | null> => orNull(read());
   return {
     ...nodeFileSystem,
-    fileBytes: (file) =>
+    stat: (file) =>
       unlessMissing(async () => {
         await checkFolder(dirname(file));
         const found = await lstat(file);
         if (!found.isFile()) throw notInside(file);
-        return found.size;
-      }),
-    modifiedAt: (file) =>
-      unlessMissing(async () => {
-        await checkFolder(dirname(file));
-        return (await lstat(file)).mtimeMs;
+        return { bytes: found.size, modifiedAtMs: found.mtimeMs };
       }),
     readFile: (file) =>
       unlessMissing(async () => {

@@ -1,5 +1,5 @@
 /** Keys of the store: relative, `/` between names, none of which leads anywhere else. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 
 /** Names of branches, runs and blobs; a leading dot is for temporary files alone. */
 const NAME = /^[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*$/;
@@ -9,5 +9,5 @@ export const isKey = (key: string): boolean => key.split('/').every((name) => NA
 export function checkKey(key: string): string {
   if (isKey(key)) return key;
   const rule = 'must be names of letters, digits and ._~@- with / between them, none beginning with a dot';
-  throw new TemperError('BadConfig', `the store's key ${JSON.stringify(key)} ${rule}; take keys from store/layout.ts`);
+  throw badConfig(`the store's key ${JSON.stringify(key)} ${rule}; take keys from store/layout.ts`);
 }

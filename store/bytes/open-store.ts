@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { FileStore } from './file-store.ts';
 import { checkKey } from './keys.ts';
 import type { Store } from '../store.ts';
@@ -20,7 +20,7 @@ const KINDS = 'a folder, a file:// URI or s3://BUCKET/PREFIX';
 /** `file:///folder`, a folder, or `s3://bucket/prefix`; nothing is made or touched before the first write. */
 export async function openStore(uri: string, options: OpenStoreOptions = {}): Promise<Store> {
   const scheme = SCHEME.exec(uri)?.[1]?.toLowerCase();
-  if (uri === '') throw new TemperError('BadConfig', `the store must be ${KINDS}, got an empty string; name one`);
+  if (uri === '') throw badConfig(`the store must be ${KINDS}, got an empty string; name one`);
   if (scheme === undefined) return openFolder(resolve(uri), options);
   if (scheme === 'file') return openFolder(fileFolder(uri), options);
   if (scheme === 's3') {
@@ -28,7 +28,7 @@ export async function openStore(uri: string, options: OpenStoreOptions = {}): Pr
     const { openS3Store } = await import('./s3-store.ts');
     return openS3Store(bucketAddress(uri), options);
   }
-  throw new TemperError('BadConfig', `the store must be ${KINDS} (${scheme}:// is not known), got ${uri}; name one`);
+  throw badConfig(`the store must be ${KINDS} (${scheme}:// is not known), got ${uri}; name one`);
 }
 
 async function openFolder(root: string, { isForeign = false }: OpenStoreOptions): Promise<Store> {
@@ -41,7 +41,7 @@ function fileFolder(uri: string): string {
   try {
     return fileURLToPath(uri);
   } catch (cause) {
-    throw new TemperError('BadConfig', `the store's URI must be like file:///folder, got ${uri}`, { cause });
+    throw badConfig(`the store's URI must be like file:///folder, got ${uri}`, { cause });
   }
 }
 
@@ -50,9 +50,8 @@ function bucketAddress(uri: string): { bucket: string; prefix: string } {
   // The URI is not shown: it may have a key before the @.
   if (bucket.includes('@')) {
     const rule = "the store's URI must be like s3://bucket/prefix, without credentials";
-    throw new TemperError('BadConfig', `${rule}; put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`);
+    throw badConfig(`${rule}; put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`);
   }
-  if (!BUCKET.test(bucket))
-    throw new TemperError('BadConfig', `the store's URI must be like s3://bucket/prefix, got ${uri}`);
+  if (!BUCKET.test(bucket)) throw badConfig(`the store's URI must be like s3://bucket/prefix, got ${uri}`);
   return { bucket, prefix: names.length === 0 ? '' : checkKey(names.join('/')) };
 }

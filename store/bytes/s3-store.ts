@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { STORE_KEY } from '../../core/wire-constants.ts';
 import type { BlobRef } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { nodeFileSystem } from './file-system.ts';
 import { checkKey } from './keys.ts';
 import { createS3Client, describeEndpoint, S3_TIMEOUTS, type S3Timeouts } from './s3-client.ts';
@@ -78,10 +78,7 @@ export class S3Store implements Store {
     // The same bytes: where the server does write them, nothing has changed.
     if (present === null || !(await this.#objects.putNew(STORE_KEY, present))) return;
     const rule = `the server of ${this.uri} must refuse a write with If-None-Match: * to a key that exists`;
-    throw new TemperError(
-      'BadConfig',
-      `${rule}, but it accepted one; use a server or a version that supports conditional writes`,
-    );
+    throw badConfig(`${rule}, but it accepted one; use a server or a version that supports conditional writes`);
   }
 
   async putBlob(bytes: Uint8Array): Promise<BlobRef> {
@@ -151,7 +148,7 @@ export class S3Store implements Store {
     const spool = await this.#spool();
     if (spool !== null) return openS3Journal(this.#objects, spool, this.#settings.uploads, checkKey(prefix));
     const rule = `a journal in ${this.uri} needs a local folder to be kept in until it is uploaded`;
-    throw new TemperError('BadConfig', `${rule}; open the store with { spoolFolder }`);
+    throw badConfig(`${rule}; open the store with { spoolFolder }`);
   }
 
   async removeFolder(prefix: string): Promise<void> {

@@ -3,7 +3,7 @@
  * store names stay. Its name is marked first, `run.json` goes next, its folder last: killed anywhere, it is no run any
  * more, and deleting it again does the rest.
  */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { parsePolicyName } from '../../core/policy-name.ts';
 import { BLOBS_PREFIX, productionPrefix, runKey, runPrefix } from '../layout.ts';
 import { forgetDeletion, isBeingDeleted, markDeleted } from './deletions.ts';
@@ -90,7 +90,7 @@ async function refuseNeeded(store: Store, run: string, withProduction: boolean):
 }
 
 function refusal(run: string, because: string, remedy: string): TemperError {
-  return new TemperError('BadConfig', `the run ${run} cannot be deleted (${because}); ${remedy}`);
+  return badConfig(`the run ${run} cannot be deleted (${because}); ${remedy}`);
 }
 
 /** A run in progress that makes the same bytes finds a blob in its place, and names it only later. */

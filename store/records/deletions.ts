@@ -1,5 +1,5 @@
 /** `deletions/<run>/deletion.json`: a run is being deleted. What is left of it is taken for no run, and for no new one. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { encodeJson } from '../bytes/json.ts';
 import { deletionKey, deletionPrefix } from '../layout.ts';
 import type { Store } from '../store.ts';
@@ -20,8 +20,7 @@ export async function forgetDeletion(store: Store, run: string): Promise<void> {
 
 export async function refuseDeleted(store: Store, run: string): Promise<void> {
   if (!(await isBeingDeleted(store, run))) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the run ${run} in the store ${store.uri} is being deleted; finish that with temper checkpoints ${run} delete --all, or choose another name`,
   );
 }

@@ -1,6 +1,6 @@
 /** Finds a checkpoint by a user's name for it, by its place, or as the current one of a run. */
 import type { Branch, Checkpoint, RunState } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { checkpointName, type CheckpointName, policyName } from '../../core/policy-name.ts';
 import { listSteps, rankByMetric, readCommitted } from './checkpoints.ts';
@@ -24,7 +24,7 @@ export async function findCheckpoint(store: Store, { run, branch, step }: Checkp
   if (found !== null) return found;
   const before =
     branch === null ? await findLastOfLine(store, place, lineage) : await findLast(store, run, branch, step);
-  throw new TemperError('BadConfig', describeUncommitted(place, before, lineage));
+  throw badConfig(describeUncommitted(place, before, lineage));
 }
 
 /** Its name in commands and for people. */
@@ -35,18 +35,12 @@ export async function nameCheckpoint(store: Store, checkpoint: StepPlace): Promi
 /** It may be a checkpoint of another run. */
 async function findProduction(store: Store, run: string, branch: number | null): Promise<Checkpoint> {
   if (branch !== null)
-    throw new TemperError(
-      'BadConfig',
-      `production is of a run as a whole, got ${run}~${branch}@production; pass ${run}@production`,
-    );
+    throw badConfig(`production is of a run as a whole, got ${run}~${branch}@production; pass ${run}@production`);
   const promoted = (await findPromoted(store, run))?.checkpoint ?? null;
   const found = promoted && (await readCheckpoint(store, promoted));
   if (found !== null && found.manifestSha256 === promoted?.manifestSha256) return found;
   const because = promoted === null ? 'nothing was promoted' : `${policyName(promoted)} is gone`;
-  throw new TemperError(
-    'BadConfig',
-    `${run}@production names no checkpoint (${because}); promote one: temper promote ${run}@STEP`,
-  );
+  throw badConfig(`${run}@production names no checkpoint (${because}); promote one: temper promote ${run}@STEP`);
 }
 
 /** Names the newest commit before the step: a step that trained nothing has its weights. */
@@ -66,10 +60,7 @@ async function findLatest(
   const found =
     branch === null ? state && (await findCurrentCheckpoint(store, state)) : await findLast(store, run, branch);
   if (found !== null) return found;
-  throw new TemperError(
-    'BadConfig',
-    `${nameBranch(run, branch)} has no committed step yet; wait for one, or name another run`,
-  );
+  throw badConfig(`${nameBranch(run, branch)} has no committed step yet; wait for one, or name another run`);
 }
 
 /** Compares mean rewards of evaluations: of one branch, or of all that the run's curve consists of. */
@@ -81,7 +72,7 @@ async function findBest(store: Store, run: string, branch: number | null): Promi
   const best = rankByMetric(await readCommitted(store, places), 'reward')[0];
   if (best !== undefined) return checkpointOf(run, best.commit);
   const message = `no checkpoint of ${nameBranch(run, branch)} has been evaluated; pass ${run}@latest, or a step`;
-  throw new TemperError('BadConfig', message);
+  throw badConfig(message);
 }
 
 function nameBranch(run: string, branch: number | null): string {

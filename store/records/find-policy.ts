@@ -1,6 +1,6 @@
 /** Committed checkpoints by a person's name for them, with what their run says of them. */
 import type { BlobRef, Checkpoint, RunConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { policyName, type CheckpointName, type TrainedName } from '../../core/policy-name.ts';
 import { configAt } from '../../core/settings.ts';
 import { findCheckpoint } from './find-checkpoint.ts';
@@ -53,8 +53,5 @@ export function hasLearned({ manifest, file }: TrainedPolicy): boolean {
 
 function pruned(name: string, run: string): TemperError {
   const remedy = `name a step that was kept (temper checkpoints ${run} lists them), or bring them back from a copy: temper checkpoints ${run} pull STORE --with-pruned`;
-  return new TemperError(
-    'BadConfig',
-    `the weights of ${name} must be in the store, but they were pruned on purpose; ${remedy}`,
-  );
+  return badConfig(`the weights of ${name} must be in the store, but they were pruned on purpose; ${remedy}`);
 }

@@ -2,7 +2,7 @@
 import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
 import type { PairAnswer } from '../../core/bradley-terry.ts';
 import type { ReviewConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { Pair } from '../../core/plan-pairs.ts';
 import { turnAnswer } from '../../core/review.ts';
 import { showValue } from '../../core/show-value.ts';
@@ -62,10 +62,7 @@ async function requirePairs(store: Store, run: string): Promise<ReviewConfig> {
   const review = (await requireRun(store, run)).file.config.external?.review;
   if (review?.pairwise === true) return review;
   const rule = `the run ${run} must be reviewed by pairs to take comparisons, but is not`;
-  throw new TemperError(
-    'BadConfig',
-    `${rule}; give its agent reward: review({ pairwise: true }), and start another run`,
-  );
+  throw badConfig(`${rule}; give its agent reward: review({ pairwise: true }), and start another run`);
 }
 
 interface FoundPair {

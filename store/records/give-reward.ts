@@ -1,7 +1,7 @@
 /** Gives rewards to attempts of a run: every way in (command line, file, HTTP, link) comes through here. */
 import type { ExternalConfig } from '../../core/contract.ts';
 import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
@@ -71,10 +71,7 @@ export async function openGiver(store: Store, run: string): Promise<Giver> {
   const { external } = file.config;
   if (external === undefined) {
     const remedy = 'give its agent reward: external({ … }), and start another run';
-    throw new TemperError(
-      'BadConfig',
-      `the run ${run} must wait for rewards from outside, but rewards itself; ${remedy}`,
-    );
+    throw badConfig(`the run ${run} must wait for rewards from outside, but rewards itself; ${remedy}`);
   }
   return new RunGiver(store, run, external);
 }

@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
@@ -153,17 +153,13 @@ function ownerOf({ run, branch, step, part }: LeasePlace): string {
 const idOf = (name: string): string => name.slice(name.indexOf('.') + 1);
 
 function tooLarge({ resource }: Lease, bytes: number): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `what the resource ${resource} records may have ${MAX_DATA_BYTES} bytes as JSON, it has ${bytes}; record only what teardown needs`,
   );
 }
 
 function twice({ resource }: Lease): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `the resource ${resource} may record data once, but did twice; record all of it in one call`,
-  );
+  return badConfig(`the resource ${resource} may record data once, but did twice; record all of it in one call`);
 }
 
 function moved(key: string): TemperError {

@@ -1,6 +1,6 @@
 /** Commits of steps: manifests and their hashes. */
 import { Manifest, type BlobRef, type Checkpoint, type PolicyFiles, type TrainInput } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import { decodeJson } from '../bytes/json.ts';
@@ -48,8 +48,7 @@ export function adapterOfPolicy(run: string, manifest: Manifest, policy: string 
   const found = policies.get(policy)?.adapter;
   if (found !== undefined) return found;
   const known = [...policies.keys()].join(', ');
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `${policyName({ run, ...manifest })} has no policy ${policy} (it has ${known}); name one of them after a colon, or leave it out for ${MAIN_POLICY}`,
   );
 }

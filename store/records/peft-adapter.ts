@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { firstIssue, type LoraConfig, type StartAdapter } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
+import { parseJson } from '../../core/json-text.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { blobRef } from '../bytes/sha256.ts';
 
@@ -91,8 +92,7 @@ async function readPart({ folder, called }: Named, name: string): Promise<Uint8A
     return await readFile(join(folder, name));
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${called} must be a folder with ${PEFT_CONFIG_FILE} and ${PEFT_WEIGHTS_FILE}, got ${folder} (${name}: ${reason}); save it with PEFT's save_pretrained`,
       { cause: error },
     );
@@ -100,16 +100,14 @@ async function readPart({ folder, called }: Named, name: string): Promise<Uint8A
 }
 
 function parseConfig({ folder, called }: Named, bytes: Uint8Array): z.infer<typeof PeftConfig> {
-  const found = PeftConfig.safeParse(parseJson(bytes));
+  const found = PeftConfig.safeParse(parseJson(new TextDecoder().decode(bytes)) ?? null);
   if (!found.success)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${called} must be a LoRA adapter as PEFT saves it, but ${PEFT_CONFIG_FILE} of ${folder} has ${firstIssue(found.error)}; pass another folder`,
     );
   for (const [name, value] of Object.entries(found.data)) {
     if (!FREE.has(name) && !isNothing(value) && OFF[name]?.includes(value) !== true)
-      throw new TemperError(
-        'BadConfig',
+      throw badConfig(
         `${called} must not use ${name} of PEFT, which Temper does not train, but ${folder} has ${JSON.stringify(value)}; pass an adapter without it`,
       );
   }
@@ -124,22 +122,14 @@ function isNothing(value: unknown): boolean {
 /** The last parts of the names of adapted modules, from the header of the safetensors file. */
 function targetsOf({ folder, called }: Named, weights: Uint8Array): string[] {
   const length = weights.length < 8 ? 0n : new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true);
-  const header = length > BigInt(weights.length) ? null : parseJson(weights.subarray(8, 8 + Number(length)));
+  const text = length > BigInt(weights.length) ? '' : new TextDecoder().decode(weights.subarray(8, 8 + Number(length)));
+  const header = parseJson(text) ?? null;
   const names = header === null || typeof header !== 'object' ? [] : Object.keys(header);
   const targets = names.flatMap((name) => /(?:^|\.)([^.]+)\.lora_A\.weight$/.exec(name)?.[1] ?? []);
   if (targets.length > 0) return [...new Set(targets)].toSorted();
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `${called} must hold tensors named ….lora_A.weight, but ${PEFT_WEIGHTS_FILE} of ${folder} has none; pass another folder`,
   );
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
-  } catch {
-    return null;
-  }
 }
 
 /** Takes a path, a name of the hub, or such a name with a commit. */

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 
 import { Checkpoint } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
@@ -107,15 +107,11 @@ export async function findBefore(store: Store, run: string): Promise<Checkpoint>
   const [before, current] = [inEffect.at(-2), inEffect.at(-1)];
   if (before !== undefined) return before.checkpoint;
   const found = current === undefined ? 'nothing was promoted' : `${policyName(current.checkpoint)} is the only one`;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `${run}@production must have an earlier promotion to go back to, but ${found}; promote a checkpoint: temper promote ${run}@STEP`,
   );
 }
 
 function changed(run: string): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `${run}@production was changed by somebody else at this moment; see temper promote ${run} --list`,
-  );
+  return badConfig(`${run}@production was changed by somebody else at this moment; see temper promote ${run} --list`);
 }

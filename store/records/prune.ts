@@ -4,7 +4,7 @@
  */
 import pLimit from 'p-limit';
 import type { BlobRef, Branch, RunState } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { checkpointName, policyName } from '../../core/policy-name.ts';
 import { listCheckpoints, listSteps, metricOf, rankByMetric, type CheckpointEntry } from './checkpoints.ts';
@@ -120,8 +120,7 @@ function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, met
   const evaluations = checkpoints.flatMap(({ evaluation }) => evaluation ?? []);
   const names = new Set(evaluations.flatMap(({ metrics }) => ['reward', ...Object.keys(metrics)]));
   const known = names.size === 0 ? 'none of its checkpoints has been evaluated' : `there are ${[...names].join(', ')}`;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `--keep-best must name a metric of the evaluations of ${run}, got ${metric} (${known}); nothing was pruned`,
   );
 }
@@ -138,15 +137,12 @@ function keepUnnamed(
   const missing = steps.find((step) => named.every((entry) => entry.step !== step));
   if (missing !== undefined) {
     const name = checkpointName({ run, branch: branchOf(missing), step: missing }, lineage);
-    throw new TemperError(
-      'BadConfig',
-      `${name} is not committed, so nothing was deleted; see temper checkpoints ${run}`,
-    );
+    throw badConfig(`${name} is not committed, so nothing was deleted; see temper checkpoints ${run}`);
   }
   const refused = named.find((entry) => reasons.has(entry));
   if (refused !== undefined) {
     const because = `${checkpointName(refused, lineage)} must keep its weights (${reasons.get(refused)})`;
-    throw new TemperError('BadConfig', `${because}, so nothing was deleted; leave it out of --step`);
+    throw badConfig(`${because}, so nothing was deleted; leave it out of --step`);
   }
   for (const entry of checkpoints)
     if (!named.includes(entry)) reasons.set(entry, reasons.get(entry) ?? 'it was not named');

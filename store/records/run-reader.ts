@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import type { z } from 'zod';
 
 import type { EvalResult, Prepared, RunState, StepSummary } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { childNames, GROUPS_AT_ONCE } from './children.ts';
 import { readCurve } from './curve.ts';
 import { refuseDeleted } from './deletions.ts';
@@ -214,5 +214,5 @@ export async function requireRun(store: Store, run: string): Promise<StoredRun> 
   await refuseDeleted(store, run);
   const others = await listRuns(store);
   const known = others.length === 0 ? 'it has none yet' : `it has ${others.join(', ')}`;
-  throw new TemperError('BadConfig', `no run ${run} in the store ${store.uri} (${known}); start it with temper train`);
+  throw badConfig(`no run ${run} in the store ${store.uri} (${known}); start it with temper train`);
 }

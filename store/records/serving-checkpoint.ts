@@ -1,6 +1,6 @@
 /** The checkpoint that serves a run's users: the promoted one, or else the one that answered last. */
 import type { Checkpoint } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { parsePolicyName, type Policy } from '../../core/policy-name.ts';
 import type { Store } from '../store.ts';
 import { findCheckpoint } from './find-checkpoint.ts';
@@ -12,8 +12,7 @@ export async function findServing(store: Store, run: string): Promise<Checkpoint
   if (promoted !== null) return promoted.checkpoint;
   const policy = await findLastAnswering(store, run);
   if (policy !== null) return findCheckpoint(store, policy);
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `no conversation of ${run} was recorded in ${store.uri}; serve it with temper serve ${run} --record, or name another run`,
   );
 }

@@ -20,6 +20,10 @@ export interface DecidedGroup {
   dealt?: Pick<GroupRef, 'step' | 'branch'>;
 }
 
+export function dealtAt({ step, branch }: { step?: number | undefined; branch?: number | undefined }) {
+  return { ...(step !== undefined && { step }), ...(branch !== undefined && { branch }) };
+}
+
 export interface ReadGroup extends DecidedGroup {
   usage: Usage;
 }

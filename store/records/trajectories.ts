@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
-import { TemperError, type FailureType } from '../../core/failures.ts';
+import { badConfig, type FailureType, TemperError } from '../../core/failures.ts';
 import { wellFormedJson } from '../../core/json-text.ts';
 import { requireKnownSchema } from '../../core/later-version.ts';
 import type { Metrics } from '../../core/statistics.ts';
@@ -296,8 +296,7 @@ function emptyArrays(line: Buffer, start: Buffer): Buffer {
 function tooLarge(length: number, { group }: RolloutHeader): TemperError {
   const [what, flag] = group === undefined ? ['an evaluation', '--eval-scenarios'] : ['a group', '--group-size'];
   const [most, found] = [MAX_ROLLOUT_BYTES, length].map((bytes) => `${Math.round(bytes / 1024 ** 2)} MiB`);
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `the attempts of ${what} must be at most ${most} as JSON, got ${found}; lower ${flag}, --max-tokens or the number of calls of an attempt`,
   );
 }

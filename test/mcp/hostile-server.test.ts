@@ -5,6 +5,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import { CHECK_SERVER } from '../../play/mcp/tool-server.ts';
 import { mcp } from '../../sdk/mcp/mcp.ts';
+import { isAlive } from '../processes.ts';
 import { until } from '../until.ts';
 import { markOf, memoryJournal } from '../play/play.ts';
 import { countLines, hostile, playWith, temporaryFile, type Call } from './hostile.ts';
@@ -179,11 +180,3 @@ test('two servers of one attempt may not have tools of one name; a prefix tells 
   const twice = markOf(playWith(one, async (_call, context) => hostile({}, 'noise').tools(context)));
   expect(await twice).toMatchObject({ type: 'BadConfig', message: expect.stringContaining('have a tool die') });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

@@ -36,11 +36,11 @@ export const BROWSER: readonly Mutant[] = [
   ...breaking('browser/parts/keys.ts', 'test/browser/acting.test.ts', [
     ['keys of the page act below a dialog', " || document.querySelector('dialog[open]') !== null", ''],
   ]),
-  ...breaking('browser/exported.ts', 'test/browser/export.test.ts', [
+  ...breaking('views/api/attempt-query.ts', 'test/browser/export.test.ts', [
     [
       'the filter of an export keeps rows below the least reward',
-      'reward !== null && reward >= Number(value)',
-      'reward !== null && reward <= Number(value)',
+      'reward !== null && reward >= minReward',
+      'reward !== null && reward <= minReward',
     ],
   ]),
   ...breaking('browser/attempt/align.ts', 'test/browser/attempt/parts.test.ts', [

@@ -21,8 +21,8 @@ export const DURABLE: readonly Mutant[] = [
   ...breaking('store/bytes/file-store.ts', 'test/store/records/garbage.test.ts', [
     [
       'garbage that was written again since it was found is removed',
-      'modifiedAt === null || modifiedAt > modifiedAtMs',
-      'modifiedAt === null',
+      'found === null || found.modifiedAtMs > modifiedAtMs',
+      'found === null',
     ],
   ]),
   ...breaking('store/records/named.ts', 'test/store/records/garbage.test.ts', [

@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { request } from 'node:http';
+import { isAlive } from '../processes.ts';
 
 // One for each test file: they run at the same time.
 const PREFIX = 'temper-test-';
@@ -38,15 +39,6 @@ export function addOtherUser(): OtherUser | string {
 function removeStale(): void {
   const ours = readFileSync('/etc/passwd', 'utf8').matchAll(new RegExp(`^${PREFIX}(\\d+):`, 'gm'));
   for (const [, pid] of ours) if (!isAlive(Number(pid))) spawnSync('userdel', [`${PREFIX}${pid}`]);
-}
-
-/** Root may signal every process. */
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 const useradd = () => spawnSync('useradd', ['--no-create-home', '--shell', '/bin/sh', NAME], { encoding: 'utf8' });

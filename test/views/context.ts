@@ -1,7 +1,6 @@
 /** A view's context over a store: no server, no vocabulary and an empty index, unless a test brings them. */
 import type { Store } from '../../store/store.ts';
-import type { AttemptIndex } from '../../views/context/attempt-index.ts';
-import type { ViewContext } from '../../views/context/context.ts';
+import type { AttemptIndex, ViewContext } from '../../views/context/context.ts';
 
 const EMPTY = { indexed: 0, known: 0, isComplete: true };
 

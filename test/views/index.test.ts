@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { encodeRollouts, type CallRecord } from '../../store/records/trajectories.ts';
 import { attemptOf, callOf, rolloutsOf, user } from '../store/records/made-attempt.ts';
 import type { AttemptQuery } from '../../views/api/attempt-views.ts';
-import type { AttemptIndex } from '../../views/context/attempt-index.ts';
+import type { AttemptIndex } from '../../views/context/context.ts';
 import { lowerInPlace } from '../../views/index/attempt-text.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { parseAttemptQuery } from '../../views/api/attempt-query.ts';

@@ -1,5 +1,5 @@
 /** The query of a search over attempts: its parameters, which rows it asks for, and their order. The same for `temper ui` and its export. Pure. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { parseMetricFilter } from '../../core/metric-filter.ts';
 import type { AttemptQuery, AttemptRow, AttemptsView } from './attempt-views.ts';
 import { readChoice, readCount, readFlag, readQueryNumber, readQueryText } from './query.ts';
@@ -53,8 +53,7 @@ export function canMatchGroup(query: AttemptQuery, { step, isEval }: { step: num
 function metricMatcher(condition: string): Matches {
   const matches = parseMetricFilter(condition);
   if (matches !== null) return ({ metrics }) => matches(metrics);
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `metric must be a name, one of >= <= > < = != and a number, such as moves<3, got ${JSON.stringify(condition.slice(0, 200))}; change or remove it`,
   );
 }

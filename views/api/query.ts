@@ -1,5 +1,5 @@
 /** Parameters of a view's query. A wrong one is refused with its rule. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 
 const COUNT = /^(0|[1-9][0-9]{0,8})$/;
 
@@ -42,5 +42,5 @@ export function readQueryText(query: URLSearchParams, name: string): string | un
 }
 
 export function wrongParameter(name: string, rule: string, value: string): TemperError {
-  return new TemperError('BadConfig', `${name} must be ${rule}, got ${JSON.stringify(value)}; change or remove it`);
+  return badConfig(`${name} must be ${rule}, got ${JSON.stringify(value)}; change or remove it`);
 }

@@ -6,7 +6,6 @@ import type { Store } from '../../store/store.ts';
 import type { TokensView, TurnTokens } from '../api/attempt-views.ts';
 import type { ViewContext, Vocabulary } from '../context/context.ts';
 import { indexOf } from './attempt.ts';
-import { decodePieces, WARM_UP } from './decode-pieces.ts';
 import { findOrigins, type TurnOrigin } from './histories.ts';
 import { parseAttemptOf, type PlayPlace } from './place.ts';
 import { playedCalls, requirePlayed, type PlayedCall } from './read-played.ts';
@@ -14,6 +13,8 @@ import { findUse, readRunInStore, type RunInStore } from './step-facts.ts';
 
 /** Tokens of all turns together; at least one turn is shown. */
 const MAX_TOKENS = 200_000;
+/** Tokens before a part of a text that its first character may have begun in: UTF-8 takes at most four bytes. */
+const WARM_UP = 4;
 
 export async function viewTokens(context: ViewContext, run: string, id: string): Promise<TokensView> {
   const { store } = context;
@@ -129,4 +130,17 @@ function viewColumns(columns: TokenColumns | null, logprobs: readonly number[]):
 /** The trainer never computed the token. */
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
+}
+
+/**
+ * Text of each token. A character that takes several tokens is that of the last of them, and the ones before it have no
+ * text of their own; bytes that are no UTF-8 are U+FFFD.
+ */
+export function decodePieces(vocabulary: Vocabulary, ids: readonly number[], before: readonly number[] = []): string[] {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  for (const id of before) decoder.decode(vocabulary.bytesOf(id), { stream: true });
+  const text = ids.map((id) => decoder.decode(vocabulary.bytesOf(id), { stream: true }));
+  const rest = decoder.decode();
+  const last = text.pop();
+  return last === undefined ? [] : [...text, last + rest];
 }

@@ -1,6 +1,6 @@
 /** The sources of every view. */
 import type { Store } from '../../store/store.ts';
-import type { AttemptIndex } from './attempt-index.ts';
+import type { AttemptQuery, AttemptsView, IndexProgress } from '../api/attempt-views.ts';
 
 export interface ViewContext {
   readonly store: Store;
@@ -11,6 +11,19 @@ export interface ViewContext {
   readonly now: () => number;
   /** Folder of the cache; absent or null: nothing is kept between processes. */
   readonly cacheFolder?: string | null;
+}
+
+/**
+ * Rows and text of all attempts of a run, for search: a cache beside the store, made from write-once files, that may be
+ * deleted at any time. After the first time only new groups are read.
+ */
+export interface AttemptIndex {
+  /** Rows that match, as far as the index has come. */
+  search(run: string, query: AttemptQuery): Promise<AttemptsView>;
+  progress(run: string): IndexProgress;
+  /** Reads what is new; resolves when the index has all groups that the store had at the call. */
+  update(run: string): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Bytes of each token by its id. */

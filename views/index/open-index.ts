@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../../store/store.ts';
-import type { AttemptIndex } from '../context/attempt-index.ts';
+import type { AttemptIndex } from '../context/context.ts';
 import { RunIndex } from './run-index.ts';
 
 /** Each takes some megabytes for a run of 10,000 attempts. */

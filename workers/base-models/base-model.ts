@@ -1,10 +1,9 @@
 /** Resolves `--base-model`: a name (built in, of temporal.config.ts or of the hub), a folder or a bucket's prefix. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, extname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
 import { BUILT_IN_MODELS, HUB_PREFIX, S3_NAMED, S3_SCHEME } from '../../core/wire-constants.ts';
-import { TemperError } from '../../core/failures.ts';
-import { GGUF, refuseGguf } from './gguf-file.ts';
+import { badConfig } from '../../core/failures.ts';
 
 export interface BaseModel {
   /** Name that the run records. */
@@ -15,6 +14,15 @@ export interface BaseModel {
    */
   readonly models: Readonly<Record<string, string>>;
 }
+
+const GGUF = '.gguf';
+
+const CONVERT = [
+  'import sys, torch, transformers as t',
+  'd, f, to = sys.argv[1:]',
+  't.AutoTokenizer.from_pretrained(d, gguf_file=f).save_pretrained(to)',
+  't.AutoModelForCausalLM.from_pretrained(d, gguf_file=f, dtype=torch.float32, quantization_config=t.GgufConfig(dequantize=True)).to(torch.bfloat16).save_pretrained(to)',
+].join('; ');
 
 /** A revision is a branch, a tag or a commit. */
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(@(?!.*\.\.)[A-Za-z0-9][\w./-]*)?$/;
@@ -48,8 +56,7 @@ export function resolveBaseModel(
     return { name, models: { [name]: `${HUB_PREFIX}${text}` } };
   }
   const names = [...BUILT_IN_MODELS, ...Object.keys(configured)].join(', ');
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `unknown base model ${JSON.stringify(text)}: it is neither a folder nor one of ${names}; pass a folder, one of these names, an OWNER/NAME[@REVISION] of the Hugging Face hub, or s3://BUCKET/PREFIX`,
   );
 }
@@ -66,10 +73,7 @@ function modelInFolder(folder: string, use: ModelUse): BaseModel {
   refuseFile(folder);
   const name = basename(folder);
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
-    throw new TemperError(
-      'BadConfig',
-      `the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`,
-    );
+    throw badConfig(`the base model's folder must be named with letters, digits and ._-, got ${name}; rename it`);
   }
   return { name, models: { [name]: checkModelFolder(folder, use) } };
 }
@@ -81,8 +85,7 @@ function modelInBucket(source: string): BaseModel {
 
 function checkPlace(source: string): string {
   if (S3_PLACE.test(source) && BASE_MODEL_PATTERN.test(nameOfSource(source))) return source;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `a base model in a bucket must be s3://BUCKET/PREFIX, each part of the prefix made of letters, digits and ._-, got ${source.replace(/\/\/[^/@]*@/, '//…@')}; correct it, or copy the model there`,
   );
 }
@@ -106,13 +109,12 @@ function checkSource(source: string, project: string, use: ModelUse): string {
   if (source.startsWith(S3_SCHEME)) return checkPlace(source);
   if (!source.startsWith(HUB_PREFIX)) return checkModelFolder(resolve(project, source), use);
   if (HUB_NAME.test(source.slice(HUB_PREFIX.length))) return source;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `a model of the Hugging Face hub must be hub:OWNER/NAME or hub:OWNER/NAME@REVISION, got ${source}; correct models in temporal.config.ts`,
   );
 }
 
-function isBuiltIn(name: string): boolean {
+export function isBuiltIn(name: string): boolean {
   return (BUILT_IN_MODELS as readonly string[]).includes(name);
 }
 
@@ -156,23 +158,17 @@ export function registeredOnly(model: BaseModel, configured: Readonly<Record<str
 /** Refused here, in a second, rather than by the GPU worker after the installation. */
 function checkModelFolder(folder: string, { hasTemplate }: ModelUse): string {
   refuseFile(folder);
-  if (!isFolder(folder))
-    throw new TemperError('BadConfig', `the base model's folder ${folder} does not exist; pass an existing one`);
+  if (!isFolder(folder)) throw badConfig(`the base model's folder ${folder} does not exist; pass an existing one`);
   if (!existsSync(join(folder, 'config.json'))) {
-    throw new TemperError(
-      'BadConfig',
-      `the base model's folder ${folder} has no config.json; pass a folder as transformers saves it`,
-    );
+    throw badConfig(`the base model's folder ${folder} has no config.json; pass a folder as transformers saves it`);
   }
   if (!readdirSync(folder).some(isSafetensors)) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the base model's folder ${folder} has no .safetensors file (pickled weights are not loaded); convert it to safetensors`,
     );
   }
   if (!hasTemplate && !hasChatTemplate(folder)) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the base model in ${folder} has no chat template (agents speak in messages); pass one with --chat-template FILE, or add a chat_template.jinja to it`,
     );
   }
@@ -187,10 +183,7 @@ function refuseFile(path: string): void {
   if (files === null && isGguf(path)) refuseGguf(path);
   if (packed !== undefined && !files!.some(isSafetensors)) refuseGguf(join(path, packed));
   if (files === null)
-    throw new TemperError(
-      'BadConfig',
-      `a base model must be a folder, got the file ${path}; pass the folder that it is in`,
-    );
+    throw badConfig(`a base model must be a folder, got the file ${path}; pass the folder that it is in`);
 }
 
 function hasChatTemplate(folder: string): boolean {
@@ -201,7 +194,7 @@ function hasChatTemplate(folder: string): boolean {
     const { chat_template: template } = JSON.parse(readFileSync(file, 'utf8')) as { chat_template?: unknown };
     return template !== undefined && template !== null;
   } catch (cause) {
-    throw new TemperError('BadConfig', `${file} is not valid JSON; restore it`, { cause });
+    throw badConfig(`${file} is not valid JSON; restore it`, { cause });
   }
 }
 
@@ -209,4 +202,17 @@ const isSafetensors = (file: string) => file.endsWith('.safetensors');
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** A model as llama.cpp packs it: nothing that a run could load or train. What a person does with it instead. */
+function refuseGguf(file: string): never {
+  const name = basename(file, extname(file));
+  const places = [dirname(file), basename(file), `./${name}`].map(shellWord).join(' ');
+  throw badConfig(
+    `a base model must be a folder (as transformers saves it) with .safetensors files, got the GGUF file ${file}; name the model that it was made from, or convert it and pass --base-model ./${name}: python -m pip install gguf torch 'transformers>=5.23' && python -c '${CONVERT}' ${places} (GGUF files do not hold how a tokenizer splits text: compare pre_tokenizer in ./${name}/tokenizer.json with the original model's and correct it, or the model sees other tokens than it was trained on)`,
+  );
+}
+
+function shellWord(text: string): string {
+  return /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,7 +1,7 @@
 /** Which base models this project knows by name: those of temporal.config.ts, and those that were once named on the command line. */
 import { join, resolve } from 'node:path';
 import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { HUB_PREFIX, S3_SCHEME } from '../../core/wire-constants.ts';
 import type { TemperConfig } from '../config/config.ts';
 import { makeProjectFolders, projectFolders } from '../project/folders.ts';
@@ -43,8 +43,5 @@ export function absoluteModels(project: string, models: Models): Models {
 
 function modelName(name: string): string {
   if (BASE_MODEL_PATTERN.test(name)) return name;
-  throw new TemperError(
-    'BadConfig',
-    `a model's name must be made of letters, digits, dots, dashes and slashes, got ${name}; rename it`,
-  );
+  throw badConfig(`a model's name must be made of letters, digits, dots, dashes and slashes, got ${name}; rename it`);
 }

@@ -7,7 +7,7 @@ import { TrackerSettings } from '../../core/contract-outbound.ts';
 import { TraceSettings } from '../../core/contract-trace.ts';
 import { changedFields } from '../../core/engine-rules.ts';
 import { ENGINE_KEY_VARIABLE, GPU_QUEUE } from '../../core/wire-constants.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { WORKFLOW_QUEUE } from '../../core/queues.ts';
 import { explainImport } from '../user-code/explain-import.ts';
 import { CONFIG_FILE } from '../project/folders.ts';
@@ -87,7 +87,7 @@ export function defineConfig(input: TemperConfigInput = {}): TemperConfig {
   const parsed = TemperConfigSchema.safeParse(input);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new TemperError('BadConfig', `temporal.config.ts: ${describeIssue(issue!, input)}`);
+    throw badConfig(`temporal.config.ts: ${describeIssue(issue!, input)}`);
   }
   if (parsed.data.engine.url !== null) refuseIdle(parsed.data, 'engine.url', 'remove one of them');
   refuseSameName(parsed.data);
@@ -99,8 +99,7 @@ function refuseSameName({ track, trace }: TemperConfig): void {
   const names = [...track, ...trace].map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `temporal.config.ts: trackers and targets for traces must have different names, got ${twice} twice; give one of them another, as in wandb({ name: '${twice}-2' })`,
   );
 }
@@ -131,8 +130,7 @@ const LOCAL_ENGINE = /^(engine\.(?!url$|keyVariable$)|localStack\.(enginePort|st
 function refuseIdle(config: TemperConfig, because: string, remedy: string): void {
   const idle = changedFields(config, TemperConfigSchema.parse({})).find((path) => LOCAL_ENGINE.test(path));
   if (idle === undefined) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `${idle} in temporal.config.ts has no effect with ${because} (it configures the GPU worker that the local stack starts); ${remedy}`,
   );
 }
@@ -146,8 +144,7 @@ export async function loadConfig(project: string, env: NodeJS.ProcessEnv = proce
   const config = await readConfigFile(project);
   const { [STORE_VARIABLE]: store, [ENGINE_URL_VARIABLE]: url, [ENGINE_KEY_VARIABLE]: key } = env;
   if (url && !URL.canParse(url))
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${ENGINE_URL_VARIABLE} must be a URL, got ${JSON.stringify(url)}; export one like http://gpu-host:8000`,
     );
   const engine = {
@@ -156,8 +153,7 @@ export async function loadConfig(project: string, env: NodeJS.ProcessEnv = proce
     keyVariable: key ? ENGINE_KEY_VARIABLE : config.engine.keyVariable,
   };
   if (engine.url === null && config.engine.keyVariable !== ENGINE_KEY_VARIABLE)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `engine.keyVariable in temporal.config.ts has no effect without engine.url (the local stack makes a key of its own), got ${config.engine.keyVariable}; add engine.url, or remove it`,
     );
   return { ...config, store: store || config.store, engine };
@@ -168,7 +164,7 @@ async function importConfig(file: string): Promise<unknown> {
     return await importDefault(file);
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    throw new TemperError('BadConfig', `${file} cannot be loaded: ${await explainImport(cause, file)}`, { cause });
+    throw badConfig(`${file} cannot be loaded: ${await explainImport(cause, file)}`, { cause });
   }
 }
 
@@ -177,10 +173,7 @@ async function readConfigFile(project: string): Promise<TemperConfig> {
   if (!existsSync(file)) return defineConfig();
   const exported = await importConfig(file);
   if (exported === undefined) {
-    throw new TemperError(
-      'BadConfig',
-      `${file} must export its configuration by default; write export default defineConfig({ … })`,
-    );
+    throw badConfig(`${file} must export its configuration by default; write export default defineConfig({ … })`);
   }
   return defineConfig(exported as TemperConfigInput);
 }

@@ -1,7 +1,7 @@
 /** Targets of a project, by the names under which runs know them: trackers of metrics, and where traces go. */
 import { TRACKER_KINDS, TrackerSettings } from '../../core/contract-outbound.ts';
 import { TRACE_KINDS, TraceSettings } from '../../core/contract-trace.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { TemperConfig } from './config.ts';
 
 type TargetConfig = Pick<TemperConfig, 'track' | 'trace'>;
@@ -52,8 +52,7 @@ const REFUSED = {
 function refuse(config: TargetConfig, name: string, of: keyof typeof REFUSED = 'any'): never {
   const { noun, kinds, member } = REFUSED[of];
   const known = [...new Set([...kinds, ...namesOfTargets(config)])].join(', ');
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `${noun} must be one of ${known}, got ${JSON.stringify(name)}; name one of these, or add it to ${member} of temporal.config.ts`,
   );
 }

@@ -9,7 +9,7 @@ import {
   type TLSConfig,
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import { definedVariables, unreadableProfile, type TemporalTarget } from './target.ts';
 import { tlsFailure } from './tls-failure.ts';
@@ -113,7 +113,7 @@ async function unreachable(address: string, tls: TLSConfig | boolean, cause: unk
     message = `the Temporal server at ${address} refused the request (${call.details || call.message}); check TEMPORAL_API_KEY or api_key in temporal.toml, and its rights`;
   if (failure !== null)
     message = `no TLS connection to the Temporal server at ${address} was made (${failure}); set TEMPORAL_TLS=true, or the TEMPORAL_TLS_* variables of its certificates, or correct tls in temporal.toml`;
-  return new TemperError('BadConfig', message, { cause });
+  return badConfig(message, { cause });
 }
 
 export interface ConnectionPatience {

@@ -1,6 +1,6 @@
 /** Which Temporal server is configured. Reading it does not load the client. */
 import { loadClientConfigProfile } from '@temporalio/envconfig';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 
 export interface TemporalTarget {
   readonly address: string;
@@ -20,8 +20,7 @@ export function configuredTarget(env: NodeJS.ProcessEnv = process.env): Temporal
 
 export function unreadableProfile(cause: unknown): TemperError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `the Temporal profile could not be read (${reason}); fix temporal.toml or the TEMPORAL_* variables`,
     { cause },
   );

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import type { EngineSettings } from '../../core/contract-engine.ts';
 import { checkSharding } from '../../core/engine-rules.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { findGpus } from './nvidia-smi.ts';
 
 export type AskedDevices = Pick<EngineSettings, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;
@@ -44,8 +44,7 @@ export async function requireDevices(
 }
 
 function tooMany({ devices }: AskedDevices, most: string, count: number): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `--devices (engine.devices in temporal.config.ts) must be at most ${most}, got ${devices}; pass --devices ${Math.max(1, count)}`,
   );
 }

@@ -1,7 +1,7 @@
 /** Things made once in the user's cache folder: one process makes them, a half-made one is made anew, a failed one leaves nothing. */
 import { existsSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { CommandResult } from '../process/command.ts';
 import { withFileLock } from '../../store/bytes/file-lock.ts';
 import { makeFolder } from '../project/folders.ts';
@@ -114,10 +114,10 @@ export async function explainFailure(folder: string, work: () => Promise<void>):
     const place = dirname(folder);
     if (isDiskFull(cause) || (cause instanceof CommandFailed && freeBytes(place) < NEARLY_FULL_BYTES)) {
       const rule = `the disk is full while installing into ${place}`;
-      throw new TemperError('BadConfig', `${rule}; ${MORE_ROOM}`, { cause });
+      throw badConfig(`${rule}; ${MORE_ROOM}`, { cause });
     }
     if (!(cause instanceof CommandFailed)) throw cause;
-    throw new TemperError('BadConfig', `${cause.message}; check the network connection, then try again`, { cause });
+    throw badConfig(`${cause.message}; check the network connection, then try again`, { cause });
   }
 }
 

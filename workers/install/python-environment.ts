@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { withFileLock } from '../../store/bytes/file-lock.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
@@ -152,14 +152,10 @@ async function explicitPython(python: string, modules: readonly string[]): Promi
   const question = `import importlib.util as u; print("missing:", *[m for m in ${JSON.stringify(modules)} if not u.find_spec(m)])`;
   const { code, output } = await runCommand(python, ['-c', question], { timeoutMs: 20_000 });
   if (code !== 0)
-    throw new TemperError(
-      'BadConfig',
-      `TEMPER_PYTHON must be a Python 3.11 to 3.13, but ${python} cannot be run; correct or unset it`,
-    );
+    throw badConfig(`TEMPER_PYTHON must be a Python 3.11 to 3.13, but ${python} cannot be run; correct or unset it`);
   const missing = (/missing: *(.*)/.exec(output)?.[1] ?? '').trim();
   if (missing === '') return { python, folder: null };
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `TEMPER_PYTHON (${python}) must have all packages installed, but lacks ${missing}; install them or unset it`,
   );
 }

@@ -1,5 +1,5 @@
 /** Finds a Python that can carry the GPU worker. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 
 export interface Interpreter {
@@ -39,10 +39,7 @@ export async function findInterpreter(env: NodeJS.ProcessEnv, needsVenv: boolean
     else return found;
   }
   if (withoutVenv !== null) throw withoutVenvError(withoutVenv);
-  throw new TemperError(
-    'BadConfig',
-    `Python 3.${OLDEST_MINOR} to 3.${NEWEST_MINOR} is needed, found ${describe(rejected)}; ${REMEDY}`,
-  );
+  throw badConfig(`Python 3.${OLDEST_MINOR} to 3.${NEWEST_MINOR} is needed, found ${describe(rejected)}; ${REMEDY}`);
 }
 
 async function askInterpreter(
@@ -75,8 +72,7 @@ function describe(rejected: ReadonlyMap<string, string>): string {
 
 function withoutVenvError({ executable, version }: Interpreter): TemperError {
   const minor = version.split('.').slice(0, 2).join('.');
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `${executable} (Python ${version}) lacks venv and ensurepip, which Debian and Ubuntu package separately; run apt install python${minor}-venv, or install uv`,
   );
 }

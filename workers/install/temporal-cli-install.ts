@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { readBoundedText } from '../../core/read-bounded.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import { buildGoProgram, hasGo } from './go-program.ts';
@@ -169,8 +169,7 @@ async function build(
   { program, progress, options: { env, signal, onEvent } }: Installation,
 ): Promise<void> {
   if (!(await hasGo(env))) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `a Temporal server is needed, but none is on PATH and the download failed (${failure}); install Temporal's CLI, or Go so that it can be built, or set TEMPORAL_ADDRESS`,
     );
   }

@@ -1,7 +1,7 @@
 /** Temporal's CLI, whose dev server is the local stack's: found, downloaded, or built; always one that fits the project's database. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { isComplete, type InstallOptions } from './install.ts';
 import { installTemporalCli, TEMPORAL_CLI_VERSION } from './temporal-cli-install.ts';
@@ -51,13 +51,12 @@ async function explicitCli(path: string, databaseServer: string | null): Promise
 
 function fitting(cli: TemporalCli | null, what: string, databaseServer: string | null): TemporalCli {
   if (cli === null)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${what} must be Temporal's CLI, but it cannot be run; point TEMPER_TEMPORAL_CLI to one or unset it`,
     );
   const reason = misfit(cli, databaseServer);
   if (reason === null) return cli;
-  throw new TemperError('BadConfig', `${what} contains server ${cli.serverVersion}, ${reason}`);
+  throw badConfig(`${what} contains server ${cli.serverVersion}, ${reason}`);
 }
 
 function misfit(cli: TemporalCli, databaseServer: string | null): string | null {

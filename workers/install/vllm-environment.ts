@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { EngineSettings } from '../../core/contract-engine.ts';
 import { checkStartedEngine } from '../../core/engine-rules.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import {
@@ -42,14 +42,13 @@ export async function vllmPythonOf(engine: EngineSettings, place: Place): Promis
   checkStartedEngine(engine);
   if (engine.kind !== 'vllm' || engine.vllm.url !== null) return null;
   if (process.platform !== 'linux')
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the engine vllm needs Linux, this is ${process.platform}; use the embedded engine, or a GPU worker on a Linux machine (engine.url)`,
     );
   if (place.env[VARIABLE]) return place.env[VARIABLE];
   const found = await findVllm(place);
   if (found !== null) return found;
-  throw new TemperError('BadConfig', `the engine vllm needs vLLM, which is not installed; ${INSTALL}`);
+  throw badConfig(`the engine vllm needs vLLM, which is not installed; ${INSTALL}`);
 }
 
 /** For a machine with a GPU; null if it is not installed. The CPU build is of no use there. Asks no process. */
@@ -83,10 +82,7 @@ async function askVersion(python: string): Promise<string | null> {
 /** `build`: null for the one that fits this machine. */
 export async function installVllm(build: VllmBuild | null, options: InstallOptions): Promise<VllmEnvironment> {
   if (process.platform !== 'linux')
-    throw new TemperError(
-      'BadConfig',
-      `vLLM needs Linux, this is ${process.platform}; run it on a Linux machine (engine.url)`,
-    );
+    throw badConfig(`vLLM needs Linux, this is ${process.platform}; run it on a Linux machine (engine.url)`);
   const chosen = build ?? ((await hasAccelerator(options.env)) ? 'cuda' : 'cpu');
   const folder = folderOf(options.cache, chosen);
   const environment = { python: programOf(folder, 'python'), build: chosen };

@@ -1,5 +1,5 @@
 /** Trains on this machine: the local stack, opened as `temper train` opens it, and held by the script. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { Backend, OpenBackend } from '../../sdk/loop/backend.ts';
 import type { TrainableModel } from '../../sdk/loop/trainable-model.ts';
 import { checkCount, checkOptions } from '../../sdk/options/check-options.ts';
@@ -47,8 +47,7 @@ export class LocalBackend implements Backend {
     const store = await this.#openStore();
     const found = await findNewestCheckpoint(store, run, notAfterStep ?? Infinity);
     if (found === null)
-      throw new TemperError(
-        'BadConfig',
+      throw badConfig(
         `${run} must have a committed step${notAfterStep === undefined ? '' : ` up to ${notAfterStep}`} to be forked, but the store ${store.uri} has none; see temper runs`,
       );
     model.beginFrom(found);

@@ -1,6 +1,6 @@
 /** Compares a command's options with the running local stack, and refuses those that it does not fulfil. */
 import type { EngineOverrides } from '../../core/engine-rules.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { TemperConfig } from '../config/config.ts';
 import type { TemporalTarget } from '../connection/target.ts';
 import { version } from '../version.ts';
@@ -79,8 +79,7 @@ function isGiven(value: EngineOverrides[keyof EngineOverrides]): boolean {
 export function checkVersion({ version: theirs }: Pick<StackDescription, 'version'>): void {
   const [starter, mine] = [theirs ?? 'of an earlier version', version()];
   if (starter === mine) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the local stack of this project was started by Temper ${starter}, this command is Temper ${mine}; end the commands that use that stack (Ctrl-C in temper dev, train or serve), then repeat this one: runs continue where they are`,
   );
 }
@@ -90,8 +89,7 @@ export function checkAddresses(stack: StackDescription, { engine }: TemperConfig
   if (engine.url === null && !OWN_ENGINE.test(stack.engineUrl))
     throw otherStack('engine', stack.engineUrl, 'one of its own');
   if (!stack.ownsServer && stack.temporalAddress !== server?.address)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the local stack of this project runs with the Temporal server ${stack.temporalAddress}, this command needs ${server?.address ?? 'one of its own'} (TEMPORAL_ADDRESS or temporal.toml); stop that stack first, or use its server`,
     );
 }
@@ -105,15 +103,11 @@ function runsAlready(flag: string, where: string): TemperError {
 }
 
 function withoutEffect(flag: string, because: string): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `${flag} has no effect here: ${because}; leave the flag out, or change that first`,
-  );
+  return badConfig(`${flag} has no effect here: ${because}; leave the flag out, or change that first`);
 }
 
 function otherStack(what: string, runs: string, wanted: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `the local stack of this project runs with the ${what} ${runs}, this command needs ${wanted} (temporal.config.ts, TEMPER_${what === 'store' ? 'STORE' : 'ENGINE_URL'}); stop that stack first, or use its ${what}`,
   );
 }

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import type { ProjectFolders } from '../project/folders.ts';
 import { modulePath, nodeFlags } from '../process/module-path.ts';
@@ -252,8 +252,7 @@ function heldBySilence(folders: ProjectFolders): TemperError {
   const pid = readStackFile(folders.stackFile)?.pid ?? null;
   const remedy =
     pid === null ? 'end the other command' : `resume it with kill -CONT ${pid}, or end it with kill -9 ${pid}`;
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `the local stack of ${folders.project} does not answer: process ${pid ?? '(unknown)'} holds ${folders.stackLock} but does not respond; ${remedy}`,
   );
 }

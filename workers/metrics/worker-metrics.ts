@@ -1,15 +1,18 @@
 /** Metrics of a TypeScript worker at one address: its own, its runs', and those of Temporal's SDK. */
 import type { Client } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, TelemetryOptions, WorkerOptions } from '@temporalio/worker';
+import { badConfig } from '../../core/failures.ts';
 import { runOfWorkflowId } from '../../core/queues.ts';
+import { METRICS_KEY_VARIABLE } from '../../core/wire-constants.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { KeyedServer } from '../../play/transports/keyed-server.ts';
 import type { Store } from '../../store/store.ts';
-import type { PrivateAddress } from '../process/private-address.ts';
+import { findPrivateAddress, type PrivateAddress } from '../process/private-address.ts';
+import type { TemperConfig } from '../config/config.ts';
 import { joinTexts, writeFamilies } from './exposition.ts';
-import { meteredEngine } from './metered-engine.ts';
+import type { Histogram } from './instruments.ts';
 import { meteredStore } from './metered-store.ts';
-import { serveMetrics, type MetricsAddress } from './metrics-server.ts';
+import { metricsKey, serveMetrics, type MetricsAddress } from './metrics-server.ts';
 import { ProcessMetrics } from './process-metrics.ts';
 import { runFamilies } from './run-families.ts';
 import { exportTo, isUnbounded, readSdkMetrics } from './sdk-metrics.ts';
@@ -100,4 +103,48 @@ export class WorkerMetrics {
       return '';
     }
   }
+}
+
+export interface OpenedMetrics {
+  readonly metrics: WorkerMetrics;
+  readonly port: number;
+}
+
+/** Metrics of a worker process; null without an address. */
+export async function openMetrics(
+  address: MetricsAddress | null,
+  { engine }: Pick<TemperConfig, 'engine'>,
+  env: NodeJS.ProcessEnv,
+): Promise<OpenedMetrics | null> {
+  if (address === null) return null;
+  const key = metricsKey(env, env[engine.keyVariable] ?? '');
+  if (key === '')
+    throw badConfig(
+      `metrics are served to clients with a key only, but neither ${METRICS_KEY_VARIABLE} nor ${engine.keyVariable} is set; export ${METRICS_KEY_VARIABLE}="$(openssl rand -base64 32)", and give Prometheus the same key`,
+    );
+  const metrics = new WorkerMetrics({ address, key, sdk: await findPrivateAddress() });
+  return { metrics, port: await metrics.serve() };
+}
+
+/** Status of a call without a complete answer: refused, cut, out of time, or aborted. */
+const NO_ANSWER = 'none';
+
+/** A connection to the engine whose calls are counted and timed, each try by itself. */
+export function meteredEngine(engine: EngineConnection, agent: string, seconds: Histogram): EngineConnection {
+  return {
+    url: engine.url,
+    keyVariable: engine.keyVariable,
+    async post(body, options) {
+      const startedAt = performance.now();
+      let status = NO_ANSWER;
+      try {
+        const answer = await engine.post(body, options);
+        status = String(answer.status);
+        return answer;
+      } finally {
+        seconds.observe([agent, status], (performance.now() - startedAt) / 1000);
+      }
+    },
+    close: () => engine.close(),
+  };
 }

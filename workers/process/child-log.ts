@@ -1,6 +1,7 @@
 /** A child's output as one JSON line each in `.temper/logs/<name>.jsonl`; never a reason for the stack to fail. */
 import { createWriteStream, openSync, renameSync, statSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
+import { parseJson } from '../../core/json-text.ts';
 
 export interface ChildLog {
   /** Writes one line; returns it as a person should see it. */
@@ -60,12 +61,8 @@ function keepOneOlder(file: string, maxBytes: number, written: number): number {
 }
 
 function parseEntry(line: string): Record<string, unknown> | null {
-  if (!line.startsWith('{')) return null;
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return null;
-  }
+  const entry = line.startsWith('{') ? parseJson(line) : undefined;
+  return (entry as Record<string, unknown> | undefined) ?? null;
 }
 
 /** Only what concerns a person: the message and the error. */

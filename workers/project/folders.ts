@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { isOwn } from './own-file.ts';
 
 export { cacheFolder } from '../../store/cache-folder.ts';
@@ -60,8 +60,7 @@ export function makeProjectFolders(project: string): ProjectFolders {
 function closeToOthers(folder: string): void {
   const stats = statSync(folder);
   if (!isOwn(stats)) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${folder} must belong to the user who runs Temper, but user ${stats.uid} owns it; run Temper as that user, or remove the folder`,
     );
   }
@@ -73,7 +72,7 @@ export function makeFolder(folder: string, remedy = 'free space or choose a writ
     mkdirSync(folder, { recursive: true });
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-    throw new TemperError('BadConfig', `cannot make the folder ${folder} (${reason}); ${remedy}`, { cause });
+    throw badConfig(`cannot make the folder ${folder} (${reason}); ${remedy}`, { cause });
   }
 }
 

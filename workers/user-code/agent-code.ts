@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { Plugin } from 'esbuild';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { patchGlobalFetch } from '../../play/transports/ambient.ts';
 import { importDefault } from './import-file.ts';
 
@@ -108,18 +108,12 @@ export function findAgentFile(named: string): string {
   const path = resolve(named);
   if (isFile(path)) return path;
   if (!existsSync(path)) {
-    throw new TemperError(
-      'BadConfig',
-      `the agent file ${path} does not exist; name the file that exports defineAgent({ … }) by default`,
-    );
+    throw badConfig(`the agent file ${path} does not exist; name the file that exports defineAgent({ … }) by default`);
   }
   const found = AGENT_FILES.filter((name) => isFile(join(path, name)));
   if (found.length === 1) return join(path, found[0]!);
   const rule = 'a folder must have one agent.ts (or agent.mts, .cts, .js, .mjs, .cjs) to be an agent';
-  throw new TemperError(
-    'BadConfig',
-    `${rule}, ${path} has ${found.length === 0 ? 'none' : found.join(' and ')}; name the file`,
-  );
+  throw badConfig(`${rule}, ${path} has ${found.length === 0 ? 'none' : found.join(' and ')}; name the file`);
 }
 
 /** The default export of an agent's file, whatever it is. */

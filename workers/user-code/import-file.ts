@@ -1,7 +1,7 @@
 /** A person's file as a value: an agent, or the configuration, in TypeScript or JavaScript. */
 import { pathToFileURL } from 'node:url';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 /** No TypeScript module imports JavaScript here: in a clone, tsx would read the `agent.ts` beside an `agent.js` instead. */
@@ -22,7 +22,7 @@ interface Module {
 async function importTypeScript(path: string): Promise<Module> {
   if (path.includes('?')) {
     const rule = 'a TypeScript file must have a path without "?", because its loader reads what follows as a query';
-    throw new TemperError('BadConfig', `${rule}, got ${path}; rename the folder`);
+    throw badConfig(`${rule}, got ${path}; rename the folder`);
   }
   // Its compiler takes 20 MB, which a command that imports no TypeScript saves.
   const { tsImport } = await import('tsx/esm/api');

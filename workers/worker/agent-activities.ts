@@ -2,7 +2,7 @@
 import type { Contact } from '../../activities/contact.ts';
 import { createAgentActivities } from '../../activities/index.ts';
 import type { PauseDetector } from '../../activities/pause-detector.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { PriceTable } from '../../core/prices.ts';
 import { rolloutQueue } from '../../core/queues.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
@@ -38,8 +38,7 @@ export async function openAgentActivities(
   const codeSha256 = await agentCodeSha256(file);
   const exported = await importAgentFile(file);
   if (!isAgent(exported))
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the agent file ${file} must export defineAgent({ … }) by default; write export default defineAgent({ … })`,
     );
   const agent = locateScenarios(exported, file);

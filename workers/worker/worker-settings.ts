@@ -1,5 +1,5 @@
 /** Settings of a worker process: store and engine, from the local stack or from configuration. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemperConfig } from '../config/config.ts';
@@ -15,16 +15,12 @@ export interface WorkerSettings {
 export function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv): WorkerSettings['engine'] {
   const { url } = engine;
   if (!url) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'a worker needs an engine, but none is configured; set engine.url in temporal.config.ts or TEMPER_ENGINE_URL, or let temper dev start one',
     );
   }
   checkBaseUrl('engine.url of temporal.config.ts, or TEMPER_ENGINE_URL,', url);
   const key = env[engine.keyVariable];
   if (key) return { url, key };
-  throw new TemperError(
-    'BadConfig',
-    `the engine ${url} needs a key in ${engine.keyVariable}, which is not set; export it`,
-  );
+  throw badConfig(`the engine ${url} needs a key in ${engine.keyVariable}, which is not set; export it`);
 }

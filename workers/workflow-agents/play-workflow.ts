@@ -1,7 +1,7 @@
 /** Plays one attempt by a workflow of the user's. */
 import { WorkflowNotFoundError } from '@temporalio/common';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { JudgedResult, RolloutContext, Scenario } from '../../play/agent.ts';
 import { attemptHooks } from '../../play/attempt-hooks.ts';
 import { workflowAttempt, type WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';
@@ -17,10 +17,7 @@ export async function playWorkflow<S extends Scenario, R>(
 ): Promise<JudgedResult> {
   const open = workflowAttempt(context);
   if (open === null)
-    throw new TemperError(
-      'BadConfig',
-      'a workflow agent must be given the context of a rollout; pass on what rollout got',
-    );
+    throw badConfig('a workflow agent must be given the context of a rollout; pass on what rollout got');
   const attempt = await open();
   try {
     const workflow = await openWorkflow(options, context, attempt);

@@ -4,7 +4,7 @@ import { Client, isGrpcServiceError, type WorkflowClientInterceptor } from '@tem
 import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isPassing } from '../connection/connection.ts';
 
 export interface ServerOptions {
@@ -73,8 +73,7 @@ function readProfile(profile: string | undefined) {
     // A profile that is named is meant: the environment names the server of the run.
     return loadClientConnectConfig(profile === undefined ? {} : { profile, disableEnv: true });
   } catch (cause) {
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the Temporal profile of workflowAgent could not be read (${String(cause)}); correct temporal.toml`,
       { cause },
     );
@@ -183,5 +182,5 @@ function refused(error: unknown, name: string): TemperError | null {
 
 function refusal(cause: unknown, name: string, reason: string): TemperError {
   const rule = `the Temporal server ${name} must take workflows of workflowAgent, it refused (${reason})`;
-  return new TemperError('BadConfig', `${rule}; correct address, namespace or profile`, { cause });
+  return badConfig(`${rule}; correct address, namespace or profile`, { cause });
 }

@@ -1,5 +1,5 @@
 /** `temper-rl/temporal`: agents that are Temporal workflows of your own, played on workers of your own. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
 import { checkOptions } from '../../sdk/options/check-options.ts';
@@ -82,5 +82,5 @@ function checkKinds<S extends Scenario, R>(options: WorkflowAgentOptions<S, R>):
 }
 
 function bad(rule: string, value: unknown, remedy: string): TemperError {
-  return new TemperError('BadConfig', `${rule}, got ${showOption(value)}; ${remedy}`);
+  return badConfig(`${rule}, got ${showOption(value)}; ${remedy}`);
 }

@@ -5,11 +5,24 @@ import type { AttemptsView, GroupView, StepView } from '../../../views/api/attem
 import type { CurveView } from '../../../views/api/run-views.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { sampleEvenly } from '../../../core/statistics.ts';
-import { EXPORT_BOUNDS } from './bounds.ts';
 import type { SiteWriter } from './site-writer.ts';
 
 /** Answer of a view by its path. */
 export type AskView = (path: string) => Promise<object>;
+
+/** How much an export holds: a site that a person can send to others. */
+const EXPORT_BOUNDS = {
+  /** Steps whose attempts it has: the first, the last, and as many between. */
+  stepsWithAttempts: 8,
+  groupsPerStep: 6,
+  attemptsPerGroup: 32,
+  evalsWithAttempts: 4,
+  evalAttempts: 24,
+  /** Rows of the list of attempts. */
+  rows: 500,
+  /** Bytes of answers of one run; after that no attempts are added. */
+  runBytes: 40 * 1024 ** 2,
+} as const;
 
 const OVERVIEW = ['', '/curve', '/lanes', '/checkpoints', '/rewards'];
 

@@ -3,7 +3,7 @@
  * it stays unusable. A deployment of the base model then loads it.
  */
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
 import { callHttp, type HttpCaller } from '../../http.ts';
@@ -106,8 +106,7 @@ function checkShape(
       ? `a rank from ${RANKS.least} to ${RANKS.most}, but ${policy} has rank ${rank}`
       : other && `adapters of ${TARGETS.join(', ')} only, but ${policy} has one of ${other}`;
   if (problem !== undefined)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `Fireworks takes ${problem}; train with other --lora-rank or --lora-target-modules, or deploy elsewhere`,
     );
 }

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { uploadFiles } from '@huggingface/hub';
 
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/failures.ts';
 import { readBoundedText } from '../../../core/read-bounded.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
@@ -71,8 +71,7 @@ async function createRepository(context: HubContext): Promise<{ made: Made }> {
   });
   const { private: isPrivate } = await readRepo(context);
   if (!isPrivate && !isPublic)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the repository ${repo} must be private, but everybody can read it; pass --public, or name another repository`,
     );
   const license = await readLicense(context);
@@ -216,8 +215,7 @@ async function importHub(): Promise<{ uploadFiles: typeof uploadFiles }> {
     return await import('@huggingface/hub');
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'uploading to the Hugging Face hub needs the package @huggingface/hub, which is not installed; run npm install @huggingface/hub',
       { cause },
     );

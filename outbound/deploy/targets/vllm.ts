@@ -8,7 +8,7 @@ import { join, posix } from 'node:path';
 
 import { withoutSlash } from '../../../core/base-url.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { callHttp, type HttpCaller } from '../../http.ts';
 import { modelName, stepName } from './names.ts';
@@ -61,8 +61,7 @@ async function writeFolder(context: StageContext): Promise<{ made: Made }> {
   const { deployment, env } = context;
   const own = env[FOLDER_VARIABLE];
   if (!own)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `vLLM needs a folder that it shares with the worker, in ${FOLDER_VARIABLE}, which is not set in the environment of the worker; export it where temper dev or temper worker starts, or pass --repo`,
     );
   const name = `${modelName(deployment.checkpoint, deployment.policy)}-${deployment.adapter.sha256.slice(0, 12)}`;

@@ -5,7 +5,7 @@
 import pLimit from 'p-limit';
 
 import type { BlobRef, RunState } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/failures.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
 import { refuseDeleted } from '../deletions.ts';
@@ -54,10 +54,7 @@ const LARGE_BYTES = 32 * 1024 * 1024;
 
 export async function copyRun(from: Store, to: Store, run: string, options: CopyOptions): Promise<Copied> {
   if (from.uri === to.uri)
-    throw new TemperError(
-      'BadConfig',
-      `a run must be copied to a different store than its own, got ${to.uri} twice; name another`,
-    );
+    throw badConfig(`a run must be copied to a different store than its own, got ${to.uri} twice; name another`);
   await refuseDeleted(to, run);
   const contents = await readContents(from, run);
   requireWhole(from, contents);

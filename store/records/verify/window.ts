@@ -6,6 +6,7 @@ import { hasWindow, isFresh, planChoice, withPlayed, withResults } from '../../.
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { placeOfGroup, rolloutsKey, stepVerdictKey } from '../../layout.ts';
 import {
+  dealtAt,
   readStepVerdict,
   toGroupVerdict,
   toStepVerdict,
@@ -92,30 +93,20 @@ function judgedNow({ run, decided }: VerifyContext, open: readonly OpenGroup[]):
 function decidedIn(
   { decided }: VerifyContext,
   trained: PlayedStep['step'],
-  { group, step, branch }: StepVerdict['groups'][number],
+  ref: StepVerdict['groups'][number],
   isInTime: (group: OpenGroup) => boolean,
   { open = [] }: RunPosition,
 ): DecidedGroup | null {
-  const place = placeOfGroup(trained, {
-    group,
-    ...(step !== undefined && { step }),
-    ...(branch !== undefined && { branch }),
-  });
-  const found = open.find(({ result }) => result.step === place.step && result.group === group);
+  const place = placeOfGroup(trained, ref);
+  const found = open.find(({ result }) => result.step === place.step && result.group === ref.group);
   const known = decided.get(rolloutsKey(place));
   if (found === undefined || known === undefined || known.result.judgedSha256 === null) return null;
-  const dealt = { ...(step !== undefined && { step }), ...(branch !== undefined && { branch }) };
   const result = isInTime(found) ? known.result : { ...known.result, use: 'stale' as const };
-  return { result, rewards: known.rewards, dealt };
+  return { result, rewards: known.rewards, dealt: dealtAt(ref) };
 }
 
 function compareVerdict({ findings }: VerifyContext, key: string, verdict: StepVerdict, leaving: DecidedGroup[]): void {
-  const stored = verdict.groups.map(({ step, branch, ...group }) =>
-    toGroupVerdict(group, group.rewards, {
-      ...(step !== undefined && { step }),
-      ...(branch !== undefined && { branch }),
-    }),
-  );
+  const stored = verdict.groups.map((group) => toGroupVerdict(group, group.rewards, dealtAt(group)));
   if (canonicalJson(toStepVerdict(verdict.inputsSha256, leaving).groups) !== canonicalJson(stored))
     findings.problem('verdicts', key, 'it decides otherwise than follows from its groups');
 }

@@ -1,7 +1,7 @@
 /** A disk that refuses: its operations are the real ones until the one that is told to fail. */
 import { nodeFileSystem, type AppendFile, type FileSystem } from '../../../store/bytes/file-system.ts';
 
-const READS = new Set<keyof FileSystem>(['fileBytes', 'modifiedAt', 'readFile', 'readFolder']);
+const READS = new Set<keyof FileSystem>(['stat', 'readFile', 'readFolder']);
 
 export interface FailingFileSystem {
   files: FileSystem;

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GpuWorkerSettings } from '../../../core/contract-engine.ts';
 import { ENGINE_KEY_VARIABLE } from '../../../core/wire-constants.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, type TemperError } from '../../../core/failures.ts';
 import type { MergedEngine, TemperConfig } from '../../config/config.ts';
 import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, projectFolders, storeUri } from '../../project/folders.ts';
 import { gpuWorkerEnvironment } from '../../process/child-environment.ts';
@@ -80,8 +80,7 @@ export async function spawnGpuWorker(
 
 function missingKey(variable: string): TemperError {
   const rule = `the GPU worker needs ${variable}, the key that its clients send, which is not set`;
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `${rule}; export ${variable}="$(openssl rand -base64 32)", and the same key wherever its clients run`,
   );
 }

@@ -1,7 +1,7 @@
 /** Keys of the local stack's servers: random, each in a file that only its owner can read. Children get the engine's by their environment. */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/failures.ts';
 import type { EngineConfig } from '../../config/config.ts';
 import type { ProjectFolders } from '../../project/folders.ts';
 import { readOwnFile, writeAtomically } from '../../project/own-file.ts';
@@ -13,8 +13,7 @@ export function engineKeyOf({ url, keyVariable }: EngineConfig, folders: Project
   if (url === null) return localKey(folders.engineKey);
   const key = process.env[keyVariable];
   if (key) return key;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the engine ${url} needs a key in ${keyVariable}, which is not set; export it or name another variable in temporal.config.ts`,
   );
 }

@@ -1,5 +1,5 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/failures.ts';
 import type { ProjectFolders } from '../../project/folders.ts';
 import { openChildLog, type ChildLog } from '../../process/child-log.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
@@ -192,8 +192,7 @@ function mergeModels(known: Models | null, wanted: Models): Models {
   for (const [name, folder] of Object.entries(wanted)) {
     const other = known?.[name];
     if (other === undefined || other === folder) continue;
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the model ${name} can stand for only one folder while the local stack runs: it is ${other}, got ${folder}; use another name or stop the other command first`,
     );
   }

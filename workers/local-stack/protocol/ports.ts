@@ -1,7 +1,7 @@
 /** Ports of the local stack: the same at every start, unless a stranger took one. */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, type TemperError } from '../../../core/failures.ts';
 import type { StackPorts } from './stack-file.ts';
 
 /** Below the range from which operating systems lend ports to outgoing connections. */
@@ -37,8 +37,7 @@ export async function choosePorts(
 
 async function wantedPort(name: keyof StackPorts, port: number): Promise<number> {
   if (await isFree(port)) return port;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `port ${port} (${FLAGS[name]}) must be free, but another program listens on it; choose another port or remove the setting`,
   );
 }
@@ -55,8 +54,7 @@ async function freePort(
     const port = FIRST_PORT + ((start + i * 3) % PORT_RANGE);
     if (!taken.has(port) && (await isFree(port))) return port;
   }
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `no free port between ${FIRST_PORT} and ${FIRST_PORT + PORT_RANGE}; name one with --ui-port and --engine-port`,
   );
 }
@@ -73,8 +71,7 @@ function isFree(port: number): Promise<boolean> {
 }
 
 function noLoopback(): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     'the local stack listens on 127.0.0.1, but this machine does not have that address (its loopback interface has IPv6 only); add it (ip addr add 127.0.0.1/8 dev lo), or name a Temporal server and an engine elsewhere (TEMPORAL_ADDRESS and engine.url)',
   );
 }

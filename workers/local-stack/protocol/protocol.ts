@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net';
 import type { EngineSettings } from '../../../core/contract-engine.ts';
 import type { FailureType } from '../../../core/failures.ts';
+import { parseJson } from '../../../core/json-text.ts';
 import { LineSplitter } from '../../../core/lines.ts';
 import type { MergedEngine } from '../../config/config.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
@@ -94,17 +95,9 @@ export function readMessages(socket: Socket, onMessage: (message: unknown) => vo
   socket.on('error', () => undefined);
   socket.setEncoding('utf8').on('data', (text: string) => {
     for (const line of splitter.push(text)) {
-      const message = parseLine(line);
+      // A line cut off by a killed process is ignored.
+      const message = parseJson(line) ?? null;
       if (message !== null) onMessage(message);
     }
   });
-}
-
-/** A line cut off by a killed process is ignored. */
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }

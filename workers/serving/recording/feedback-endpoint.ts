@@ -1,10 +1,10 @@
 /** `POST /v1/feedback`: what people think of recorded answers and conversations. */
 import { z } from 'zod';
 
+import { parseJson } from '../../../core/json-text.ts';
 import { firstIssue } from '../../../core/contract.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
-import { parseJson } from '../../../play/dialects/request-body.ts';
 import { giveFeedback, MOST_ROWS } from '../../../store/records/feedback.ts';
 import { isGivenId } from '../../../store/records/recording-ids.ts';
 import type { RecordedAnswers } from '../../../store/records/recorded-answers.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { firstIssue } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/failures.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
 import { callKey } from '../../../play/recorder/request.ts';
 import type { RedactConversation, ServedConversation } from '../../../store/records/served-conversation.ts';
@@ -29,8 +29,7 @@ export async function redactCall(redact: RedactConversation, call: CallRecord, p
   const given = structuredClone(shown);
   const parsed = RedactedSchema.safeParse(await redact({ ...place, ...given }));
   if (!parsed.success)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `a redaction must return { messages } with the answer as the last one, or null (${firstIssue(parsed.error)}); correct the file of --redact`,
     );
   if (parsed.data === null) return null;
