@@ -4,7 +4,6 @@ import type { Engines } from './chat/engines.ts';
 import { planEvaluate } from './evaluate/plan-evaluate.ts';
 import { createReplayAction } from './replay/replay-action.ts';
 import { planForkOf } from './actions/fork-action.ts';
-import { planReward } from './actions/reward-action.ts';
 import { planPause, planResume, planRollback, planSet, planStop } from './actions/steer-actions.ts';
 
 /** `engines`: those that answer chats. */
@@ -15,7 +14,6 @@ export const uiActions = (engines: Engines): ActionTable => ({
   set: planSet,
   rollback: planRollback,
   fork: planForkOf,
-  reward: planReward,
   evaluate: planEvaluate,
   replay: createReplayAction(engines),
 });

@@ -11,7 +11,7 @@ import type { SiteWriter } from './site-writer.ts';
 /** Answer of a view by its path. */
 export type AskView = (path: string) => Promise<object>;
 
-const OVERVIEW = ['', '/curve', '/lanes', '/checkpoints', '/rewards'];
+const OVERVIEW = ['', '/curve', '/lanes', '/checkpoints'];
 
 /** Returns what was left out, in words; null: nothing. */
 export async function exportRun(run: string, ask: AskView, writer: SiteWriter): Promise<string | null> {
