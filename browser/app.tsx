@@ -9,7 +9,6 @@ import { ChatPage } from './pages/chat.tsx';
 import { CheckpointsPage } from './pages/checkpoints.tsx';
 import { ComparePage } from './pages/compare.tsx';
 import { GroupPage } from './pages/group.tsx';
-import { RewardsPage } from './pages/rewards.tsx';
 import { RunPage } from './pages/run.tsx';
 import { RunsPage } from './pages/runs.tsx';
 import { SearchPage } from './pages/search.tsx';
@@ -34,7 +33,6 @@ export function App() {
             <Route path="/runs/:run/steps/:step">{({ run, step }) => <StepPage run={run} step={Number(step)} />}</Route>
             <Route path="/runs/:run/checkpoints">{({ run }) => <CheckpointsPage run={run} />}</Route>
             <Route path="/runs/:run/chat">{({ run }) => <ChatPage run={run} />}</Route>
-            <Route path="/runs/:run/rewards">{({ run }) => <RewardsPage run={run} />}</Route>
             <Route>
               {() => (
                 <div class="empty">

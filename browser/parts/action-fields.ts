@@ -51,14 +51,6 @@ export const ACTION_FORMS: Readonly<Record<ActionName, ActionForm>> = {
     fields: [STEP, { name: 'name', label: 'Name of the new run', isRequired: true, kind: 'text' }],
   },
   evaluate: { label: 'Evaluate', verb: 'Evaluate', fields: [STEP, AGENT_FILE] },
-  reward: {
-    label: 'Give a reward',
-    verb: 'Give the reward',
-    fields: [
-      { name: 'reward', label: 'Reward', isRequired: true, kind: 'number' },
-      { name: 'note', label: 'Note', kind: 'text' },
-    ],
-  },
   replay: {
     label: 'Replay',
     verb: 'Replay',

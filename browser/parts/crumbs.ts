@@ -17,7 +17,6 @@ const PAGES: Readonly<Record<string, string>> = {
   attempts: 'Attempts',
   checkpoints: 'Checkpoints',
   chat: 'Chat',
-  rewards: 'Rewards awaited',
 };
 
 export function placeOf(path: string): PagePlace {

@@ -23,14 +23,13 @@ export function RunBar({ run, page }: { run: string; page: string | null }) {
         {row !== null && <ActionMenu run={row} />}
       </div>
       <nav class="run-nav" aria-label={`Pages of ${run}`}>
-        {pagesOf(row, page).map(({ label, key, count }) => (
+        {PAGES.map(({ label, key }) => (
           <a
             key={label}
             href={`#${key === null ? pathTo('runs', run) : pathTo('runs', run, key)}`}
             aria-current={isWithin(page, key) ? 'page' : undefined}
           >
             {label}
-            {count > 0 && <span class="count">{count}</span>}
           </a>
         ))}
       </nav>
@@ -38,22 +37,12 @@ export function RunBar({ run, page }: { run: string; page: string | null }) {
   );
 }
 
-interface RunPageLink {
-  readonly label: string;
-  readonly key: string | null;
-  readonly count: number;
-}
-
-function pagesOf(row: RunRow | null, page: string | null): RunPageLink[] {
-  const hasRewards = page === 'rewards' || row?.isExternal === true;
-  return [
-    { label: 'Overview', key: null, count: 0 },
-    { label: 'Attempts', key: 'attempts', count: 0 },
-    { label: 'Checkpoints', key: 'checkpoints', count: 0 },
-    { label: 'Chat', key: 'chat', count: 0 },
-    ...(hasRewards ? [{ label: 'Rewards awaited', key: 'rewards', count: row?.awaited ?? 0 }] : []),
-  ];
-}
+const PAGES = [
+  { label: 'Overview', key: null },
+  { label: 'Attempts', key: 'attempts' },
+  { label: 'Checkpoints', key: 'checkpoints' },
+  { label: 'Chat', key: 'chat' },
+] as const;
 
 /** Steps and groups belong to the overview, from where one gets there. */
 function isWithin(page: string | null, key: string | null): boolean {
@@ -77,6 +66,11 @@ function RunLine({ row }: { row: RunRow }) {
             <>
               {' '}
               since <Ago at={row.waitingSince} since />
+            </>
+          )}
+          {row.awaited > 0 && (
+            <>
+              ; give them in <code>temper review</code>
             </>
           )}
         </span>

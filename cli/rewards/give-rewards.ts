@@ -77,7 +77,7 @@ function tell(output: Output, gifts: readonly NamedGift[], answers: readonly Giv
   if (answer !== undefined && answer.outcome !== 'refused') output.line(describeGiving(first.gift.attempt, answer));
 }
 
-export function describeGiving(attempt: string, answer: Exclude<GivingAnswer, RefusedReward>): string {
+function describeGiving(attempt: string, answer: Exclude<GivingAnswer, RefusedReward>): string {
   const { reward } = answer.row;
   if (answer.outcome === 'same') return `${attempt} has the reward ${reward} already`;
   if (answer.missing === 0) return `${attempt} has the reward ${reward}; its group is complete`;

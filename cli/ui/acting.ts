@@ -5,7 +5,6 @@ import { Engines, type EnginesOptions } from './chat/engines.ts';
 import { planEvaluate } from './evaluate/plan-evaluate.ts';
 import { createReplayAction } from './replay/replay-action.ts';
 import { planForkOf } from './actions/fork-action.ts';
-import { planReward } from './actions/reward-action.ts';
 import { planPause, planResume, planRollback, planSet, planStop } from './actions/steer-actions.ts';
 
 export interface Acting {
@@ -27,7 +26,6 @@ const uiActions = (engines: Engines): ActionTable => ({
   set: planSet,
   rollback: planRollback,
   fork: planForkOf,
-  reward: planReward,
   evaluate: planEvaluate,
   replay: createReplayAction(engines),
 });

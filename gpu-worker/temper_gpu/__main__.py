@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import resource
 import socket
 import sys
 import threading
@@ -70,10 +71,6 @@ def lower_priority() -> None:
 
 def allow_open_files() -> None:
     """Allows as many open files as possible without privileges."""
-    try:
-        import resource
-    except ImportError:  # Windows, which has no such limit
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,11 +1,10 @@
 /**
- * Acting from the pages: dialogs of actions, rewards that are awaited, chats. The server's answers to these alone are typed literals:
+ * Acting from the pages: dialogs of actions, chats. The server's answers to these alone are typed literals:
  * what it does with them is tested in `test/cli/ui/`.
  */
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
-import type { AttemptsView, AwaitedRewardsView } from '../../views/api/attempt-views.ts';
 import type { ActionRequest, ActionResult, ChatEvent, ChatRequest } from '../../views/api/requests.ts';
 import type { ServerInfo } from '../../views/api/run-views.ts';
 import { findViolations } from './axe.ts';
@@ -42,7 +41,7 @@ const result = (request: ActionRequest, says: string, made: string | null = null
   made: request.isConfirmed ? made : null,
 });
 
-await describePages('acting', folder, ({ open, openApart, ask }) => {
+await describePages('acting', folder, ({ open, openApart }) => {
   test('an action is done only after the server said what will happen, and is the same one when it is sent again', async () => {
     const page = await open('/');
     const failures = ['the disk is away'];
@@ -169,32 +168,6 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await dialog.getByRole('link', { name: 'Open the replay' }).click();
     await page.waitForURL(/attempts\/0\.2\.0\.1$/);
     expect(taken[1]).toMatchObject({ action: 'replay', attempt: '0.2.0.0', fromTurn: 1, model: 'demo@3' });
-  });
-
-  test('rewards are given one after the other by keys, each after its plan was shown', async () => {
-    const { rows } = await ask<AttemptsView>('runs/demo/attempts?toStep=1&limit=3');
-    const page = await open('/');
-    const taken = await takeActions(page, (request) => result(request, `${request.attempt} gets ${request.reward}.`));
-    const given = new Set<string>();
-    await page.route('**/api/runs/demo/rewards', (route) => {
-      const left = rows.filter(({ id }) => !given.has(id));
-      return json(route, { rows: left, deadline: null } satisfies AwaitedRewardsView);
-    });
-    await page.reload();
-    await goTo(page, '/runs/demo/rewards');
-    for (const [index, { id }] of rows.entries()) {
-      await page.getByLabel(`Reward of ${id}`).waitFor();
-      await page.getByLabel(`Reward of ${id}`).fill(`0.${index + 1}`);
-      await page.getByLabel('Note').fill('checked');
-      await page.getByText(`${id} gets 0.${index + 1}.`).waitFor();
-      given.add(id);
-      await page.keyboard.press('Enter');
-    }
-    await page.getByText('Nothing waits for a reward.').waitFor();
-    const confirmed = taken.filter(({ isConfirmed }) => isConfirmed);
-    expect(confirmed.map(({ attempt, reward, note }) => [attempt, reward, note])).toEqual(
-      rows.map(({ id }, index) => [id, Number(`0.${index + 1}`), 'checked']),
-    );
   });
 
   test('two models answer side by side, what they say is text, and Stop ends both', async () => {

@@ -31,7 +31,6 @@ const PATHS = [
   '/runs/demo/attempts/0.3.1.2?tab=raw',
   '/runs/demo/checkpoints?at=demo@3&compare=demo@1,demo@4',
   '/runs/demo/chat?left=demo@4&right=base:demo',
-  '/runs/demo/rewards',
 ];
 
 await describePages('pages of a step and below', folder, (pages) => {

@@ -2,6 +2,7 @@
 import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
+import { describeAwaited } from '../../core/external-rewards.ts';
 import { formatNumber } from '../../core/format.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
@@ -194,6 +195,17 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
   test('a wrong filter is said in words', async () => {
     const page = await open('/runs/demo/attempts?metric=what');
     await expect.poll(() => page.getByRole('alert').textContent()).toContain('metric');
+  });
+
+  test('a run that waits for rewards says for how many groups, and which command takes them', async () => {
+    const { state } = await ask<RunView>('runs/live');
+    const counts = { step: 11, missing: 5, attempts: 8, waiting: 2, groups: 2 };
+    const awaited = { ...counts, since: '2026-11-01T10:00:00Z', nextDeadline: null };
+    const line = (await open('/runs/live')).locator('.run-line');
+    await store.replace(stateKey('live'), encodeJson({ ...state!, awaited, waitingFor: describeAwaited(awaited) }));
+    await expect.poll(() => line.textContent()).toMatch(/missing in 2 of 2 groups of .*; give them in temper review/);
+    await store.replace(stateKey('live'), encodeJson(state!));
+    await expect.poll(() => line.textContent()).not.toContain('temper review');
   });
 
   test('a new step extends what is shown, without moving focus or scroll', async () => {

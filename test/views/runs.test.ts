@@ -71,7 +71,6 @@ test('a row tells state, progress and rewards as the store has them', async () =
     usd: null,
     awaited: 0,
     host: null,
-    isExternal: false,
     advisories: 0,
     parent: null,
   });

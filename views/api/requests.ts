@@ -4,7 +4,7 @@ import type { RunRow, RunStateName, ServerInfo } from './run-views.ts';
 
 /** `POST actions`: with `isConfirmed: false` nothing happens, and `says` tells what would. */
 export interface ActionRequest {
-  readonly action: 'pause' | 'resume' | 'stop' | 'set' | 'rollback' | 'fork' | 'evaluate' | 'reward' | 'replay';
+  readonly action: 'pause' | 'resume' | 'stop' | 'set' | 'rollback' | 'fork' | 'evaluate' | 'replay';
   readonly run: string;
   readonly isConfirmed: boolean;
   /** Names this confirmation: sent again, it does nothing twice. */
@@ -16,11 +16,9 @@ export interface ActionRequest {
   readonly reason?: string;
   /** Name of a fork. */
   readonly name?: string;
-  /** Reward, replay. */
+  /** Replay. */
   readonly attempt?: string;
-  readonly reward?: number;
-  readonly note?: string;
-  /** Replay: the turn from which on answers are new, and who gives them: `demo@12`, or a hosted model. */
+  /** The turn from which on answers are new, and who gives them: `demo@12`, or a hosted model. */
   readonly fromTurn?: number;
   readonly model?: string;
   /** Replay, evaluate: the agent's file, if it cannot be found in the project. */

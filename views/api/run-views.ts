@@ -45,8 +45,6 @@ export interface RunRow {
   readonly wallSeconds: number;
   /** Null if nothing has a price. */
   readonly usd: number | null;
-  /** Whether its rewards come from outside: from people, or from another program. */
-  readonly isExternal: boolean;
   /** Rewards from outside that it waits for. */
   readonly awaited: number;
   /** Host of the worker that played its newest group; null if it is not recorded. */

@@ -115,7 +115,6 @@ async function rowOf(context: ViewContext, head: RunHead, digest: RunDigest | nu
     updatedAt: toIso(progress.atMs),
     wallSeconds: seen.wallSeconds,
     usd: usdOf(state),
-    isExternal: file.config.external !== undefined,
     awaited: seen.awaited?.missing ?? 0,
     host: progress.host,
     advisories: advisories + (stall === null ? 0 : 1),

@@ -4,7 +4,7 @@ import { HttpRefusal } from '../../../play/transports/http-server.ts';
 import type { ActionRequest, ActionResult } from '../../../views/api/requests.ts';
 import type { ActionPlace, ActionTable } from './planned-action.ts';
 
-const ACTIONS = ['pause', 'resume', 'stop', 'set', 'rollback', 'fork', 'evaluate', 'reward', 'replay'] as const;
+const ACTIONS = ['pause', 'resume', 'stop', 'set', 'rollback', 'fork', 'evaluate', 'replay'] as const;
 const MAX_TEXT = 4000;
 /** Confirmed requests whose results are kept. */
 const MOST_KEPT = 500;
@@ -21,8 +21,6 @@ const ActionSchema = z.strictObject({
   reason: text.optional(),
   name: text.optional(),
   attempt: text.optional(),
-  reward: z.number().optional(),
-  note: text.optional(),
   fromTurn: count.optional(),
   model: text.optional(),
   agentFile: text.optional(),

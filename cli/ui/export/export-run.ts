@@ -24,7 +24,7 @@ const EXPORT_BOUNDS = {
   runBytes: 40 * 1024 ** 2,
 } as const;
 
-const OVERVIEW = ['', '/curve', '/lanes', '/checkpoints', '/rewards'];
+const OVERVIEW = ['', '/curve', '/lanes', '/checkpoints'];
 
 /** Returns what was left out, in words; null: nothing. */
 export async function exportRun(run: string, ask: AskView, writer: SiteWriter): Promise<string | null> {

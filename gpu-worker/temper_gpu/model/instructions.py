@@ -33,10 +33,10 @@ def limit_as(recorded: object) -> None:
 def start_narrower(reason: str) -> None:
     """Starts this process again, with the same id and stdin, limited to narrower instructions.
 
-    Returns where it is limited already, or cannot be. What is in flight is lost, as when the process is killed.
+    Returns where it is limited already. What is in flight is lost, as when the process is killed.
     """
     missing = {name: value for name, value in NARROW.items() if not os.environ.get(name)}
-    if os.name != "posix" or not missing:
+    if not missing:
         return
     settings = " ".join(f"{name}={value}" for name, value in missing.items())
     log.warning("%s. The worker starts again with narrower instructions, which are slower: %s", reason, settings)

@@ -77,13 +77,13 @@ def give_back(device: torch.device) -> None:
         free_memory()
 
 
-def total_bytes(device: torch.device) -> int | None:
-    """Memory of a GPU, or of this host within its container's limit; None if unknown."""
+def total_bytes(device: torch.device) -> int:
+    """Memory of a GPU, or of this host within its container's limit."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
-    known = _host_bytes()
+    known = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     bounds = [int(text) for file in CONTAINER_BOUNDS if file.is_file() and (text := file.read_text().strip()).isdigit()]
-    return None if known is None else min([known, *bounds])
+    return min([known, *bounds])
 
 
 def free_bytes(device: torch.device) -> int | None:
@@ -93,13 +93,6 @@ def free_bytes(device: torch.device) -> int | None:
         return torch.cuda.mem_get_info(device)[0] + kept
     known = _read_meminfo()
     return None if known is None else known["MemAvailable"]
-
-
-def _host_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows has no `sysconf`
-        return None
 
 
 def return_freed_memory() -> None:

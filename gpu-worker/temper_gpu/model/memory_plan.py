@@ -72,10 +72,10 @@ def bits_parts(device: torch.device, is_needed: bool) -> list[Part]:
     return [Part("always", "bitsandbytes", BITS_BYTES, reason)] if is_needed and device.type == "cpu" else []
 
 
-def require_room(name: str, parts: Iterable[Part], total: int | None, remedy: str) -> None:
+def require_room(name: str, parts: Iterable[Part], total: int, remedy: str) -> None:
     """Refuses what no moment's free memory would help: it exceeds all that the device has."""
     plan = MemoryPlan(tuple(parts))
-    if total is None or plan.num_bytes <= total:
+    if plan.num_bytes <= total:
         return
     figures = ", ".join(
         f"{part.name} {format_bytes(part.num_bytes)}"

@@ -325,9 +325,6 @@ def end_on(stopping: asyncio.Event, leash: bool) -> None:
             loop.call_soon_threadsafe(stopping.set)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(number, end)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: end())
+        loop.add_signal_handler(number, end)
     if leash:
         on_leash(sys.stdin.fileno(), end)

@@ -70,8 +70,9 @@ class RowLengths:
 
 def default_kv_cache_bytes(device: torch.device) -> int:
     """A share of the GPU's total memory. Free memory would vary, and manifests record vLLM's flags."""
-    total = total_bytes(device) if device.type == "cuda" else None
-    return DEFAULT_KV_CACHE_BYTES if total is None else max(GIB, total // KV_CACHE_SHARE // GIB * GIB)
+    if device.type != "cuda":
+        return DEFAULT_KV_CACHE_BYTES
+    return max(GIB, total_bytes(device) // KV_CACHE_SHARE // GIB * GIB)
 
 
 def open_machine(engine: EngineSettings, device: torch.device) -> Machine:
@@ -243,9 +244,8 @@ def plan_all(
     serving = plan_serving(model, machine, lora, context)
     parts = (*serving.parts, *training_parts(model, machine, lora, optimizer, num_compared))
     batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
-    total = total_bytes(machine.device)
-    left = None if total is None else total - MemoryPlan(parts).of("always")
-    recomputes = left is not None and batches.are_recomputed(model, left, machine.device)
+    left = total_bytes(machine.device) - MemoryPlan(parts).of("always")
+    recomputes = batches.are_recomputed(model, left, machine.device)
     plan = MemoryPlan((*parts, micro_batch_part(model, batches, recomputes)))
     return MemoryPlan((*plan.parts, *commit_parts(model, machine, lora, plan.of("training"))), recomputes)
 

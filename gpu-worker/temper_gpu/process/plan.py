@@ -167,7 +167,7 @@ def describe_plan(device: "torch.device", plan: "MemoryPlan") -> dict[str, Any]:
         "device": str(device),
         "bytes": total,
         "needed": plan.num_bytes,
-        "fits": None if total is None else plan.num_bytes <= total,
+        "fits": plan.num_bytes <= total,
         "parts": [
             {"phase": part.phase, "name": part.name, "bytes": part.num_bytes, "reason": part.reason}
             for part in plan.parts

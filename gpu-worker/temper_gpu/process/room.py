@@ -27,7 +27,7 @@ class Room:
         refuse_without_room(machine, name, model)
         own, total = process_part(machine.device).num_bytes, total_bytes(machine.device)
         self._needs[name] = plan_serving(model, machine, USUAL_LORA, None).num_bytes - own
-        while total is not None and own + self._taken() + self._needs[name] > total and self.close_idle():
+        while own + self._taken() + self._needs[name] > total and self.close_idle():
             pass
 
     def _taken(self) -> int:

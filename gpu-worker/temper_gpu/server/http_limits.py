@@ -4,7 +4,6 @@ everything, reading an answer included."""
 import asyncio
 import socket
 import struct
-import sys
 from typing import Any, cast
 
 from starlette.types import Scope
@@ -15,7 +14,7 @@ from temper_gpu.server.answers import Refusal, error_response
 from temper_gpu.server.settings import ServerSettings
 
 # SO_LINGER of a closed socket: do not wait for unsent data.
-AT_ONCE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+AT_ONCE = struct.pack("ii", 1, 0)
 
 
 def mark_known(scope: Scope) -> None:

@@ -266,7 +266,6 @@ def test_one_that_stands_by_imports_in_the_background_and_then_has_the_usual_pri
     assert life.while_waiting == {usual}
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a process keeps its id across a new start on POSIX only")
 def test_a_worker_whose_kernels_are_not_proven_goes_on_with_narrower_instructions(life: Life):
     native, narrow = (line.get("instructions", "") for line in life.said if "torch" in line)
     # What manifests record.
@@ -379,7 +378,6 @@ def test_weights_in_4_bits_are_sampled_as_they_are_trained(other: dict[str, Any]
         open_machine(EngineSettings(load_in4bit=True, **other), torch.device("cpu"))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_it_opens_as_many_files_as_it_may():
     """Each client takes one, and shells begin with few."""
     program = (

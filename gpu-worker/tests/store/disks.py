@@ -54,7 +54,7 @@ def small_disk(folder: Path, num_bytes: int) -> Generator[Path]:
     """A real file system of this size; skips the test where this user may not mount one."""
     folder.mkdir()
     options = ["-t", "tmpfs", "-o", f"size={num_bytes}", "tmpfs", str(folder)]
-    if os.name != "posix" or subprocess.run(["mount", *options], capture_output=True, check=False).returncode != 0:
+    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode != 0:
         pytest.skip("mounting a small disk is not permitted here; the seam's test stands for it")
     try:
         yield folder

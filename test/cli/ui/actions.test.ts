@@ -7,9 +7,6 @@ import type { ActionTable, PlanAction } from '../../../cli/ui/actions/planned-ac
 import { shellText } from '../../../cli/ui/actions/shell-text.ts';
 import type { ActionResult } from '../../../views/api/requests.ts';
 import { temporaryProject, writeFixtureRun, type FixtureOptions } from '../fixture-store.ts';
-import { awaitRewards } from '../review/awaited-run.ts';
-import { openStore } from '../../../store/bytes/open-store.ts';
-import { readGiven } from '../../../store/records/given-rewards.ts';
 import { serveUi, type ServedUi } from './served-ui.ts';
 
 async function served(options: FixtureOptions = {}): Promise<ServedUi> {
@@ -69,7 +66,6 @@ describe('before it is confirmed, an action says what will happen', () => {
       [{ action: 'set', settings: {} }, '422 nothing to set; name at least one of learningRate, '],
       [{ action: 'fork', step: 3, name: 'No Name' }, '422 name must be lower case letters, digits and ._-'],
       [{ action: 'fork', step: 3, name: 'demo' }, '422 the run demo exists already; choose another name'],
-      [{ action: 'reward' }, '422 a reward needs attempt, such as 0.3.2.5, and reward, a number'],
       [{ action: 'pause', run: 'nobody' }, '404 no run "nobody" in this store'],
       [{ action: 'explode', isConfirmed: true }, 'expected one of "pause"|"resume"|"stop"|"set"|"rollback"|'],
       [{ action: 'pause', isConfirmed: true, force: true }, 'the body: Unrecognized key: "force"; see docs/ui-api.md'],
@@ -90,28 +86,6 @@ describe('before it is confirmed, an action says what will happen', () => {
 });
 
 const JSON_HEADERS = { authorization: 'Bearer a key of temper ui in these tests', 'content-type': 'application/json' };
-
-test('a reward is given once, also if the request comes again after a restart, and without Temporal', async () => {
-  const project = temporaryProject();
-  const store = await openStore(`${project}/.temper/store`);
-  await awaitRewards(store);
-  const ui = await serveUi(project);
-  const gift = { action: 'reward', run: 'demo', attempt: '0.1.0.0', reward: 0.5, note: 'fine' } as const;
-  const asked = await ui.post('/api/actions', { ...gift, isConfirmed: false });
-  expect(JSON.parse(asked.text)).toMatchObject({
-    isDone: false,
-    command: 'temper reward demo 0.1.0.0 0.5 --note fine',
-  });
-  const done = { ...gift, isConfirmed: true, requestId: 'one' };
-  const [first, second] = [await ui.post('/api/actions', done), await ui.post('/api/actions', done)];
-  expect(JSON.parse(first.text)).toMatchObject({ isDone: true, says: expect.stringContaining('has the reward 0.5') });
-  expect(second.text).toBe(first.text);
-  expect((await ui.post('/api/actions', { ...done, reward: 0.7 })).status).toBe(409);
-  const restarted = await serveUi(project);
-  expect(JSON.parse((await restarted.post('/api/actions', done)).text)).toMatchObject({ isDone: true });
-  const given = await readGiven(store, { run: 'demo', branch: 0, step: 1, group: 0 });
-  expect(given.filter(({ kind }) => kind === 'reward')).toHaveLength(1);
-});
 
 describe('a confirmed request', () => {
   function desk(plan: PlanAction) {
@@ -137,6 +111,7 @@ describe('a confirmed request', () => {
     );
     const answers = [actions.answer(body({ requestId: 'a' }), STAYS), actions.answer(body({ requestId: 'a' }), STAYS)];
     expect((await Promise.all(answers)).map(({ says }) => says)).toEqual(['done 1', 'done 1']);
+    expect(() => actions.answer(body({ requestId: 'a', step: 1 }), STAYS)).toThrow('requestId was used for another');
     expect((await actions.answer(body({ requestId: 'b' }), STAYS)).says).toBe('done 2');
     expect(acted).toEqual(['demo', 'demo']);
   });

@@ -150,7 +150,6 @@ print("ready", os.read(0, 1), *sys.argv[1:], flush=True)
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a process keeps its id across a new start on POSIX only")
 def test_a_process_starts_narrower_once_with_its_id_and_its_stdin():
     env = {name: value for name, value in os.environ.items() if name not in LIMITS}
     command = [sys.executable, "-c", START_NARROWER, "--leash", "--standby"]
