@@ -5,7 +5,7 @@
 import { withoutSlash } from '../../core/base-url.ts';
 import type { MlflowSettings } from '../../core/contract-outbound.ts';
 import { hashOf } from '../../core/hashes.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { callHttp, explainRefusal, type TargetAnswer, type HttpCaller, type HttpRequest } from '../http.ts';
 import type { ToldRow, Target, ToldRun } from '../target.ts';
 import { latestMetrics } from './latest-metrics.ts';
@@ -101,8 +101,7 @@ export async function findOrMakeExperiment(api: MlflowApi, name: string): Promis
   // Two runs that begin together: the second one finds it.
   const others = await find();
   if (others.status !== 404) return textAt(others, 'experiment', 'experiment_id');
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the experiment ${JSON.stringify(name)} of MLflow is deleted, or belongs to others; restore it, or set experiment in mlflow({ … })`,
   );
 }

@@ -3,7 +3,7 @@
  * repeated call finds the committed one, or finishes the one that was begun.
  */
 import { createHash } from 'node:crypto';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { callHttp } from '../http.ts';
 import {
   COMMIT_ARTIFACT,
@@ -47,7 +47,7 @@ export async function logArtifact(api: WandbApi, artifact: WandbArtifact): Promi
   const files = artifact.files.map((file) => ({ ...file, md5: md5(file.bytes).digest('base64') }));
   const tooLarge = files.find(({ bytes }) => bytes.byteLength > MAX_FILE_BYTES);
   if (tooLarge !== undefined)
-    throw new TemperError('BadConfig', `a file of an artifact must have at most 2 GiB, ${tooLarge.path} has more`);
+    throw badConfig(`a file of an artifact must have at most 2 GiB, ${tooLarge.path} has more`);
   const { id, state, base } = await create(api, artifact, digestOf(files));
   if (state === 'COMMITTED') return id;
   const draft = await createManifest(api, artifact, { id, base, digest: '', includeUpload: false });

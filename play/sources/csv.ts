@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { decodeFile } from './decode-file.ts';
 import {
   checkColumns,
@@ -58,7 +58,7 @@ function checkHeader(names: string[], file: string): string[] {
   if (delimiter !== undefined) {
     const shown = JSON.stringify(names).slice(0, 200);
     const remedy = `pass csv(…, { delimiter: ${JSON.stringify(delimiter)} })`;
-    throw new TemperError('BadConfig', `columns of ${file} must be separated by commas, got ${shown}; ${remedy}`);
+    throw badConfig(`columns of ${file} must be separated by commas, got ${shown}; ${remedy}`);
   }
   const index = names.includes('') ? ', or write it without an index (pandas: index=False)' : '';
   checkColumns(names, file, `correct its first line${index}`);

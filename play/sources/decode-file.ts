@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { TextDecoder } from 'node:util';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 
 /** Another encoding would turn letters into U+FFFD, and nobody would see it. */
 export async function* decodeFile(file: string): AsyncGenerator<string> {
@@ -40,5 +40,5 @@ function countLines(text: string): number {
 function otherEncoding(file: string, line: number, cause: unknown): TemperError {
   const rule = `${file} must be UTF-8, but line ${line} has other bytes`;
   const remedy = 'save it as UTF-8, for example by iconv -f WINDOWS-1252 -t UTF-8';
-  return new TemperError('BadConfig', `${rule}; ${remedy}`, { cause });
+  return badConfig(`${rule}; ${remedy}`, { cause });
 }

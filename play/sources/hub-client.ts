@@ -4,7 +4,7 @@
  * HF_TOKEN is sent to that hub and its service alone, and HF_HUB_OFFLINE forbids to ask them.
  */
 import { withoutSlash } from '../../core/base-url.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { readBoundedText } from '../../core/read-bounded.ts';
 import { askAgain, type Patience } from './ask-again.ts';
 
@@ -53,7 +53,7 @@ export class HubClient {
   ): Promise<void> {
     if (!URL.canParse(url) || new URL(url).origin !== new URL(this.#hub).origin) {
       const rule = `files of ${what} must be on ${this.#hub}, got ${url.slice(0, 200)}`;
-      throw new TemperError('BadConfig', `${rule}; set HF_ENDPOINT to the hub that has them`);
+      throw badConfig(`${rule}; set HF_ENDPOINT to the hub that has them`);
     }
     await this.#retry(what, async () => {
       const response = await this.#get(url, ANSWER_MS + Math.ceil(bytes / LEAST_BYTES_PER_MS));
@@ -72,7 +72,7 @@ export class HubClient {
   async #retry<T>(what: string, ask: () => Promise<T>): Promise<T> {
     if (/^(?:1|true|yes|on)$/i.test(this.#env.HF_HUB_OFFLINE ?? '')) {
       const rule = `${what} is not complete in Temper's cache, and HF_HUB_OFFLINE forbids to download it`;
-      throw new TemperError('BadConfig', `${rule}; unset HF_HUB_OFFLINE, or name config and revision of what is there`);
+      throw badConfig(`${rule}; unset HF_HUB_OFFLINE, or name config and revision of what is there`);
     }
     const explained = (error: unknown): never => {
       if (error instanceof TemperError || this.#patience.signal?.aborted === true) throw error;
@@ -89,7 +89,7 @@ export class HubClient {
     const remedy = [401, 403, 404].includes(status)
       ? this.#accessRemedy()
       : 'correct the name, the config and the split';
-    return new TemperError('BadConfig', `${what} cannot be read: ${said}; ${remedy}`);
+    return badConfig(`${what} cannot be read: ${said}; ${remedy}`);
   }
 
   /** The hub answers alike for a data set that does not exist and for one that the caller may not see. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import type { HubDataset } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { HubCache } from './hub-cache.ts';
 import type { Patience } from './ask-again.ts';
 import { HubClient, type Answer } from './hub-client.ts';
@@ -98,7 +98,7 @@ class HubReader {
     const found = configs.length === 1 ? configs[0] : configs.find((name) => name === 'default');
     if (found !== undefined) return found;
     const known = configs.slice(0, 20).join(', ');
-    throw new TemperError('BadConfig', `${this.name} must name one of the configs ${known}; pass hf(…, { config })`);
+    throw badConfig(`${this.name} must name one of the configs ${known}; pass hf(…, { config })`);
   }
 
   async *#readPages(place: Place): AsyncGenerator<Row> {
@@ -159,8 +159,7 @@ class HubReader {
     const revision = COMMIT.test(answer.revision ?? '') ? answer.revision : null;
     const rule = `rows of ${this.name} must be of the revision ${this.#revision}, got ${revision ?? 'no revision'}`;
     if (pinned !== undefined && revision !== pinned)
-      throw new TemperError(
-        'BadConfig',
+      throw badConfig(
         `${rule}: the service has the newest one alone; pin that, or read a copy of the other by parquet(…)`,
       );
     if (this.#revision !== null && revision !== this.#revision)
@@ -184,13 +183,12 @@ class HubReader {
 
   #truncated(row: number, cells: readonly unknown[]): TemperError {
     const rule = `row ${row} of ${this.name} must be whole, but the service shortened ${cells.map(String).join(', ')}`;
-    return new TemperError('BadConfig', `${rule}; pass via: 'parquet', which reads whole files`);
+    return badConfig(`${rule}; pass via: 'parquet', which reads whole files`);
   }
 
   #noFiles(files: readonly Place[]): TemperError {
     const known = [...new Set(files.map(({ config, split }) => `${config}/${split}`))].slice(0, 20).join(', ');
-    return new TemperError(
-      'BadConfig',
+    return badConfig(
       `${this.name} must be one of the splits of ${this.#dataset}, which has ${known || 'none'}; correct config and split`,
     );
   }
@@ -198,8 +196,7 @@ class HubReader {
   /** The service converts the beginning of large data sets alone. */
   #end({ partial = false }: { partial?: boolean | undefined }, rows: number): void {
     if (!partial) return;
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${this.name} has more rows than the ${rows} that the service has of it; read at most these, with --max-scenarios ${rows}`,
     );
   }

@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { LineSplitter } from '../../core/lines.ts';
 import { decodeFile } from './decode-file.ts';
 import { fileSource, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
@@ -22,7 +22,7 @@ async function* read(file: string): AsyncGenerator<Row> {
     if (cause instanceof TemperError) throw cause;
     const problem =
       cause instanceof SyntaxError ? `line ${number} of the dataset is not valid JSON` : 'the dataset cannot be read';
-    throw new TemperError('BadConfig', `${problem} (${file}): ${String(cause)}; write one JSON value in each line`, {
+    throw badConfig(`${problem} (${file}): ${String(cause)}; write one JSON value in each line`, {
       cause,
     });
   }

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { HubDataset } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Patience } from './ask-again.ts';
 
 /** A value as it was read, and its number for messages: counted from 1, as editors count lines. */
@@ -110,7 +110,7 @@ export function resolvePath(file: string | URL, folder: string): string {
 
 export function unreadable(name: string, cause: unknown, remedy: string): TemperError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  return new TemperError('BadConfig', `${name} cannot be read: ${text.split('\n')[0]}; ${remedy}`, { cause });
+  return badConfig(`${name} cannot be read: ${text.split('\n')[0]}; ${remedy}`, { cause });
 }
 
 function lacksId({ isTable }: RowReading): string {
@@ -144,7 +144,7 @@ function callMap(map: MapRow, row: unknown, index: number, place: () => string):
     throw new Error('it returned a promise, and must not be async');
   } catch (cause) {
     const rule = `map must make a scenario of each row, but it threw at ${place()}`;
-    throw new TemperError('BadConfig', `${rule}: ${String(cause)}; correct map, or return null to leave a row out`, {
+    throw badConfig(`${rule}: ${String(cause)}; correct map, or return null to leave a row out`, {
       cause,
     });
   }
@@ -154,7 +154,7 @@ function callMap(map: MapRow, row: unknown, index: number, place: () => string):
 export function checkColumns(names: readonly string[], of: string, remedy: string): void {
   if (!names.includes('') && new Set(names).size === names.length) return;
   const shown = JSON.stringify(names).slice(0, 200);
-  throw new TemperError('BadConfig', `columns of ${of} must have names of their own, got ${shown}; ${remedy}`);
+  throw badConfig(`columns of ${of} must have names of their own, got ${shown}; ${remedy}`);
 }
 
 /** A misspelt column would otherwise be undefined, which JSON drops from every scenario. */

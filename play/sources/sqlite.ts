@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import {
   checkColumns,
   resolvePath,
@@ -130,7 +130,7 @@ async function importWasm(file: string): Promise<Open> {
     return (path) => openElsewhere(path, (link) => new wasm.Database(link, { readOnly: true, fileMustExist: true }));
   } catch (cause) {
     const rule = `reading ${file} needs SQLite, which Node ${process.versions.node} lacks`;
-    throw new TemperError('BadConfig', `${rule}; run npm install node-sqlite3-wasm, or use Node 22.13 or later`, {
+    throw badConfig(`${rule}; run npm install node-sqlite3-wasm, or use Node 22.13 or later`, {
       cause,
     });
   }

@@ -1,5 +1,5 @@
 /** Defines an agent: `export default defineAgent({ name, scenarios, rollout })`. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import {
   AGENT,
   type Agent,
@@ -144,6 +144,6 @@ export function defineAgent<S extends Scenario, R extends Resources = NoResource
 ): Agent<S>;
 export function defineAgent<S extends Scenario>(definition: AgentParts<S>): Agent<S> {
   const complaint = findProblem(checkOptions('defineAgent', definition));
-  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  if (complaint !== null) throw badConfig(complaint);
   return Object.freeze({ ...(definition as Agent<S>), [AGENT]: true as const });
 }

@@ -1,5 +1,5 @@
 /** Rollouts that are programs: `rollout: command(['python3', 'agent.py'])`, `rollout: endpoint('http://127.0.0.1:9000')`. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import {
@@ -102,5 +102,5 @@ function isTexts(value: unknown): value is readonly string[] {
 
 function bad(rule: string, value: unknown, remedy: string): TemperError {
   const shown = (JSON.stringify(value) ?? String(value)).slice(0, 100);
-  return new TemperError('BadConfig', `${rule}, got ${shown}; ${remedy}`);
+  return badConfig(`${rule}, got ${shown}; ${remedy}`);
 }

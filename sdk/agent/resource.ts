@@ -1,5 +1,5 @@
 /** Defines a resource of an agent: `resources: { database: resource({ scope: 'attempt', setup, teardown }) }`. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import {
   RESOURCE,
@@ -62,5 +62,5 @@ export function resource<T, S extends Scenario = Scenario, R extends object = ob
 }
 
 function bad(name: string, rule: string, value: unknown, remedy: string): TemperError {
-  return new TemperError('BadConfig', `${name} of resource must be ${rule}, got ${showOption(value)}; ${remedy}`);
+  return badConfig(`${name} of resource must be ${rule}, got ${showOption(value)}; ${remedy}`);
 }

@@ -1,5 +1,5 @@
 /** Sources of scenarios: `scenarios: csv('questions.csv')`. A path is relative to the agent's file. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { csvSource, type CsvOptions } from '../../play/sources/csv.ts';
 import { hubSource, type HubOptions } from '../../play/sources/hub.ts';
@@ -98,5 +98,5 @@ function checkMap<R, S>(of: string, map: MapOptions<R, S>['map']): MapOptions<R,
 
 function bad(rule: string, found: unknown, remedy: string): TemperError {
   const shown = (JSON.stringify(found) ?? String(found)).slice(0, 80);
-  return new TemperError('BadConfig', `${rule}, got ${shown}; ${remedy}`);
+  return badConfig(`${rule}, got ${shown}; ${remedy}`);
 }

@@ -1,5 +1,5 @@
 /** `external({ timeoutMs })`: the reward of an agent whose attempts are rewarded later, by people or other systems. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
 import { checkOptions } from '../options/check-options.ts';
@@ -21,7 +21,7 @@ const MOST_TIMEOUT_MS = 2 * 366 * 86_400_000;
 
 export function external<const Name extends string = never>(options: ExternalOptions<Name> = {}): External<Name> {
   const complaint = findWaitProblem('external', checkOptions('external', options));
-  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  if (complaint !== null) throw badConfig(complaint);
   const { name = null, timeoutMs = null, onTimeout = 'drop', minimum = null } = options;
   return Object.freeze({ [EXTERNAL_REWARD]: true as const, name, timeoutMs, onTimeout, minimum });
 }

@@ -1,5 +1,5 @@
 /** Recorded calls of one attempt to the model that is gathered: through a role, where the model has roles. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { Answerer } from '../../play/dialects/answer-request.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import type { RolePlayers } from '../../play/roles/role-definition.ts';
@@ -31,8 +31,7 @@ export function createAttemptFetch(
 }
 
 function refusePlain(recorder: Recorder, roles: readonly string[], model: string): Answerer {
-  const error = new TemperError(
-    'BadConfig',
+  const error = badConfig(
     `an attempt of the model ${model} must call one of its roles (${roles.join(', ')}), got a call of model.openai(); call model.role('${roles[0]}').openai()`,
   );
   const refuse = () => recorder.refuse(error);

@@ -1,6 +1,6 @@
 /** A model's run in the store: started once, continued each time a script registers the model. */
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
 import { roleTrainOptions } from '../../core/role-rules.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
@@ -109,8 +109,7 @@ function checkConfig(config: RunConfig): RunConfig {
   const { error } = RunConfig.safeParse(config);
   const issue = error?.issues[0];
   if (issue === undefined) return config;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `the model ${config.run} has an invalid ${issue.path.join('.')} (${issue.message}); pass another value`,
   );
 }
@@ -148,15 +147,13 @@ async function findPlace(store: Store, run: string): Promise<Pick<LoopRun, 'step
 }
 
 function takenName(run: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `the store already has a run ${run} that does not belong to this model; choose another project or model name`,
   );
 }
 
 function otherModel(run: string, differences: readonly string[]): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `the model ${run} exists with another configuration (recorded → requested): ${differences.join('; ')}; choose another name for the new model, or use the recorded configuration`,
   );
 }

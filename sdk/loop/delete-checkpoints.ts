@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { prune } from '../../store/records/prune.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
@@ -19,8 +19,7 @@ export async function deleteCheckpoints(run: LoopRun, options: DeleteCheckpoints
 }
 
 function notOfTraining(metric: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `bestCheckpointMetric must be one of the evaluations (a step's own reward is that of the policy before it), got ${metric}; pass val/reward`,
   );
 }

@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import type { Split } from '../../core/plan-loop.ts';
 import { ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
@@ -161,21 +161,16 @@ function checkGroups(groups: readonly TrajectoryGroup[], options: GatherOptions)
   const { model, maxExceptions = 0, split = 'train', concurrency } = options;
   checkCount('concurrency', concurrency, { least: 1, example: ATTEMPTS_AT_ONCE });
   if (!(maxExceptions >= 0) || (maxExceptions > 1 && !Number.isSafeInteger(maxExceptions)))
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `maxExceptions must be a count of attempts or a share below 1, got ${maxExceptions}; pass 0.1 for a tenth`,
     );
   if (split !== 'train' && split !== 'val')
-    throw new TemperError('BadConfig', `split must be train or val, got ${JSON.stringify(split)}; pass one of these`);
+    throw badConfig(`split must be train or val, got ${JSON.stringify(split)}; pass one of these`);
   if (!(model instanceof TrainableModel))
-    throw new TemperError(
-      'BadConfig',
-      'gatherTrajectoryGroups must be given the trainable model to sample from; pass { model }',
-    );
+    throw badConfig('gatherTrajectoryGroups must be given the trainable model to sample from; pass { model }');
   const finished = groups.findIndex(({ attempts }) => attempts.length === 0);
   if (finished < 0) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `groups to gather must hold rollout functions, group ${finished} has none; write new TrajectoryGroup([() => rollout(model, scenario), …])`,
   );
 }

@@ -3,7 +3,7 @@ import { rolloutsKey, validationKey, type GroupPlace } from '../../store/layout.
 import type { Store } from '../../store/store.ts';
 import { readRollouts, type StoredRollouts } from '../../store/records/group-files.ts';
 import type { Split } from '../../core/plan-loop.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { byAttempt, type TrajectoriesByAttempt } from './attempt-trajectories.ts';
 import type { LoopRun } from './loop-run.ts';
 import { TrajectoryGroup } from './trajectory-group.ts';
@@ -69,27 +69,22 @@ export async function requireGathered(run: LoopRun, origin: Origin): Promise<Sto
 function notGathered(group: TrajectoryGroup): TemperError {
   const found = group.attempts.length > 0 ? 'functions that have not run' : 'trajectories that were not gathered';
   const what = group.length === 0 ? 'no trajectory' : found;
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `a group must come from gatherTrajectoryGroups, which records what is trained, got a group with ${what}; gather it first`,
   );
 }
 
 function otherModel(from: string, run: string): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `a group must have been sampled by ${run}, got one of ${from}; train each model on its own groups`,
-  );
+  return badConfig(`a group must have been sampled by ${run}, got one of ${from}; train each model on its own groups`);
 }
 
 function otherSplit(from: string, split: string): TemperError {
   const remedy = split === 'train' ? "gather without split: 'val'" : "gather with split: 'val'";
-  return new TemperError('BadConfig', `a group must have been gathered for ${split}, got one for ${from}; ${remedy}`);
+  return badConfig(`a group must have been gathered for ${split}, got one for ${from}; ${remedy}`);
 }
 
 function mixedGroups(): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     'the trajectories of a group must be attempts of one gathered group, each at most once (an advantage is relative to its group); do not mix gathered groups',
   );
 }

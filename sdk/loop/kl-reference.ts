@@ -1,6 +1,6 @@
 /** `klReference` of `model.train`: the frozen checkpoint that a KL coefficient charges a divergence from. */
 import type { BlobRef, LoraConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
 import { parseTrainedName } from '../../core/policy-name.ts';
 import { decodeJson } from '../../store/bytes/json.ts';
@@ -68,5 +68,5 @@ const REMEDIES = {
 };
 
 function refused(rule: string, remedy: keyof typeof REMEDIES = 'other'): TemperError {
-  return new TemperError('BadConfig', `klReference of model.train must ${rule}; ${REMEDIES[remedy]}`);
+  return badConfig(`klReference of model.train must ${rule}; ${REMEDIES[remedy]}`);
 }

@@ -1,5 +1,5 @@
 /** `model.log`: gathered groups as the evaluation after a step, where people look for it. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { summariseEval } from '../../store/records/eval-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -49,15 +49,14 @@ function readAttempts({ rollouts, place }: StoredGroup, { byAttempt }: GivenGrou
 }
 
 function unknownSplit(split: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `model.log records evaluations and takes only the split val, got ${JSON.stringify(split)}; training groups are recorded when you gather them`,
   );
 }
 
 function notOneStep(groups: number): TemperError {
   const found = groups === 0 ? 'none' : 'groups of several steps';
-  return new TemperError('BadConfig', `model.log must be given groups gathered after one step, got ${found}`);
+  return badConfig(`model.log must be given groups gathered after one step, got ${found}`);
 }
 
 function loggedBefore({ name }: LoopRun, step: number): TemperError {

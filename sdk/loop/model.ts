@@ -1,7 +1,7 @@
 /** A model that is not trained: a baseline, an opponent, a simulated user. */
 import OpenAI from 'openai';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl, clientFor } from '../../play/connections/providers.ts';
 import { addressOf } from '../../play/transports/openai-client.ts';
@@ -50,8 +50,7 @@ export class Model {
   }
 
   protected noAddress(): TemperError {
-    return new TemperError(
-      'BadConfig',
+    return badConfig(
       `the model ${this.name} must have an inferenceBaseUrl before you can call it, it has none; pass one, such as https://api.openai.com/v1`,
     );
   }

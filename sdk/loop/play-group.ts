@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 
 import type { Checkpoint } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from '../../core/plan-loop.ts';
 import { planRoles } from '../../core/plan-step.ts';
@@ -162,17 +162,13 @@ function checkJudged(trajectory: Trajectory): void {
   const { origin, reward, metrics } = trajectory;
   rewardsOfTurns(trajectory);
   if (origin === null)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       'afterEach must return trajectories of the group that it was given; copy one with trajectory.copy({ reward })',
     );
   const problem = findMetricNameProblem(Object.keys(metrics).filter((name) => !SCORED.includes(name)));
-  if (problem !== null) throw new TemperError('BadConfig', `${problem} (in afterEach)`);
+  if (problem !== null) throw badConfig(`${problem} (in afterEach)`);
   if (!isReward(reward))
-    throw new TemperError(
-      'BadConfig',
-      `afterEach must leave as rewards ${REWARD_RULE}, got ${reward}; remove the trajectory`,
-    );
+    throw badConfig(`afterEach must leave as rewards ${REWARD_RULE}, got ${reward}; remove the trajectory`);
 }
 
 /** An attempt that the script took out is trained no more, and says only which turn is which. */

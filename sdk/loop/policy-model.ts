@@ -1,7 +1,7 @@
 /** Models that are trained, as a script calls them: the run's policy, or that of one of its roles. */
 import type OpenAI from 'openai';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import { clientFor } from '../../play/connections/providers.ts';
@@ -46,8 +46,7 @@ export abstract class PolicyModel extends Model implements PolicyCaller {
   }
 
   protected override noAddress(): TemperError {
-    return new TemperError(
-      'BadConfig',
+    return badConfig(
       `the model ${this.name} is not registered, so it cannot be called; call await model.register(backend) first`,
     );
   }

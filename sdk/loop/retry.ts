@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { playingAttempt } from './playing-attempt.ts';
 
@@ -42,8 +42,5 @@ function checkRetry(options: RetryOptions): void {
   checkCount('maxAttempts', maxAttempts, { least: 1, example: 3 });
   for (const [name, value] of Object.entries({ delayMs, backoffFactor }))
     if (value !== undefined && !(Number.isFinite(value) && value >= 0))
-      throw new TemperError(
-        'BadConfig',
-        `${name} of retry must be a number of at least 0, got ${value}; correct or remove it`,
-      );
+      throw badConfig(`${name} of retry must be a number of at least 0, got ${value}; correct or remove it`);
 }

@@ -1,7 +1,7 @@
 /** `adapter` of a `TrainableModel`: a PEFT adapter that its run begins with. */
 import { resolve } from 'node:path';
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
 import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '../../store/records/peft-adapter.ts';
 import type { TrainableModelOptions } from './model-options.ts';
@@ -35,5 +35,5 @@ export function checkAdapter(adapter: PeftAdapter | null, { baseModel, train }: 
 }
 
 function refused(why: string, remedy = 'leave one of them out'): TemperError {
-  return new TemperError('BadConfig', `adapter of TrainableModel ${why}; ${remedy}`);
+  return badConfig(`adapter of TrainableModel ${why}; ${remedy}`);
 }

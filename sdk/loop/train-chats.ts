@@ -1,7 +1,7 @@
 /** `model.trainSft`: stores chats, plans one supervised step of them and trains it in its workflow, or finds it in the store. */
 import { encodeChatExamples, readChatExamples } from '../../core/chat-examples.ts';
 import { SupervisedStep, type ExampleRendering } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
 import { otherPolicies } from '../../core/roles.ts';
 import { planRendering } from '../../core/supervised.ts';
@@ -50,22 +50,17 @@ function dealAll(rendering: ExampleRendering, trained: number, all: number, step
 function checkStep(step: SupervisedStep): SupervisedStep {
   const issue = SupervisedStep.safeParse(step).error?.issues[0];
   if (issue === undefined) return step;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `model.trainSft has an invalid option ${String(issue.path.at(-1))} (${issue.message}); see docs/imperative-api.md for the available options`,
   );
 }
 
 function severalPolicies({ name }: LoopRun, other: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `model.trainSft trains the policy main alone, and the roles of ${name} train ${other} too; train the chats in a model without roles, and begin this one with its adapter`,
   );
 }
 
 function noChats({ name }: LoopRun): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `${name} would be trained on nothing because the list of chats is empty; pass at least one`,
-  );
+  return badConfig(`${name} would be trained on nothing because the list of chats is empty; pass at least one`);
 }

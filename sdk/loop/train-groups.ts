@@ -1,6 +1,6 @@
 /** `model.train`: publishes verdicts, plans one step and trains it in its workflow, or finds it in the store. */
 import type { GroupResult, JudgeInput } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planLoopTraining } from '../../core/plan-loop.ts';
@@ -53,8 +53,7 @@ function findStep(run: LoopRun, given: readonly GivenGroup[], { allowEmptyStep =
   if (steps.length > 1) throw severalSteps(steps);
   if (new Set(given.map(({ origin }) => origin.group)).size < given.length) throw groupTwice();
   if (step > run.step + 1)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the next step to train is ${run.step + 1}, got groups of step ${step}; train step ${run.step + 1} first`,
     );
   return step;
@@ -115,10 +114,7 @@ function earnedByCall({ calls }: AttemptRecord, trajectories: readonly Trajector
 
 function checkReward(reward: number): void {
   if (isReward(reward)) return;
-  throw new TemperError(
-    'BadConfig',
-    `a trajectory's reward must be ${REWARD_RULE}, got ${reward}; set it before training`,
-  );
+  throw badConfig(`a trajectory's reward must be ${REWARD_RULE}, got ${reward}; set it before training`);
 }
 
 type JudgeRules = RewardRules & Pick<JudgeInput, 'roles'>;
@@ -154,8 +150,7 @@ async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise
 }
 
 function lateTurnRewards(): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     'turnRewards must be set when a trajectory is created or in afterEach, got some for a group that was gathered without any; gather it with them',
   );
 }
@@ -163,26 +158,21 @@ function lateTurnRewards(): TemperError {
 const ALLOW = 'pass { allowEmptyStep: true } to allow a step that trains nothing';
 
 function noGroups({ name }: LoopRun): TemperError {
-  return new TemperError(
-    'BadConfig',
-    `${name} would be trained on nothing because the list of groups is empty; gather some, or ${ALLOW}`,
-  );
+  return badConfig(`${name} would be trained on nothing because the list of groups is empty; gather some, or ${ALLOW}`);
 }
 
 function nothingSampled({ name }: LoopRun): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `${name} would be trained on nothing because the trajectories hold messages but no choices that it sampled; put completion.choices[0] into messagesAndChoices, or ${ALLOW}`,
   );
 }
 
 function severalSteps(steps: readonly number[]): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `all groups must have been gathered for one step (the policy that sampled is the one that is trained), got groups of the steps ${steps.join(', ')}; train the groups of each step separately`,
   );
 }
 
 function groupTwice(): TemperError {
-  return new TemperError('BadConfig', 'each group may be given only once, got one twice; remove the duplicate');
+  return badConfig('each group may be given only once, got one twice; remove the duplicate');
 }

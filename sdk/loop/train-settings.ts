@@ -1,6 +1,6 @@
 /** The options of `model.train` and `model.trainSft`, and the settings that a step is trained with. */
 import { TrainConfig as TrainConfigSchema, type SupervisedConfig, type TrainConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { roleTrainOptions } from '../../core/role-rules.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { findReference } from './kl-reference.ts';
@@ -72,15 +72,13 @@ export async function readSettings(
   const { error } = TrainConfigSchema.safeParse(filled);
   const issue = error?.issues[0];
   if (issue !== undefined)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${name} has an invalid option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for the available options`,
     );
   if (!(Number.isFinite(learningRate) && learningRate >= 0))
-    throw new TemperError('BadConfig', `learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);
+    throw badConfig(`learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);
   if (!Number.isSafeInteger(minimumGroupSize) || minimumGroupSize < 2)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `minimumGroupSize must be a whole number of at least 2 (an advantage is relative to its group), got ${minimumGroupSize}; pass 2`,
     );
   return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };

@@ -4,7 +4,7 @@
  */
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { Checkpoint } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { findModelRolesProblem } from '../roles/check-roles.ts';
 import type { Backend } from './backend.ts';
@@ -29,7 +29,7 @@ export class TrainableModel extends PolicyModel {
     this.baseModel = options.baseModel;
     if (!NAME_PATTERN.test(this.runName)) throw badName(this.runName);
     const problem = findModelRolesProblem(this.name, options);
-    if (problem !== null) throw new TemperError('BadConfig', problem);
+    if (problem !== null) throw badConfig(problem);
   }
 
   /** The name of its run in the store, and on the command line. */
@@ -40,10 +40,7 @@ export class TrainableModel extends PolicyModel {
   /** The model's run; throws if the model is not registered. */
   override get run(): LoopRun {
     if (this.#opened !== null) return this.#opened;
-    throw new TemperError(
-      'BadConfig',
-      `the model ${this.name} is not registered; call await model.register(backend) first`,
-    );
+    throw badConfig(`the model ${this.name} is not registered; call await model.register(backend) first`);
   }
 
   /** Starts the model's run, or continues it at its last finished step. A second call has no effect. */
@@ -63,7 +60,7 @@ export class TrainableModel extends PolicyModel {
   /** The checkpoint that a new model starts from: see `LocalBackend.forkCheckpoint`. */
   beginFrom(checkpoint: Checkpoint): void {
     if (this.#opened === null) this.#parent = checkpoint;
-    else throw new TemperError('BadConfig', `${this.runName} is already registered; call fork before model.register`);
+    else throw badConfig(`${this.runName} is already registered; call fork before model.register`);
   }
 
   /** The last finished step; 0 before the first. */
@@ -77,8 +74,7 @@ export class TrainableModel extends PolicyModel {
     if (Object.hasOwn(roles, name)) return new RoleModel(this, { role: name, policy: roles[name]!.policy });
     const known = Object.keys(roles);
     const remedy = known.length === 0 ? `pass roles: { ${name}: policy() }` : `call one of ${known.join(', ')}`;
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the model ${this.name} must have the role ${JSON.stringify(name)}, and has none of this name; ${remedy}`,
     );
   }
@@ -119,8 +115,7 @@ function asModel({ name, project, config }: TrainableModelOptions): ModelOptions
 }
 
 function badName(run: string): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `project and name of a model must together form a valid run name (lower case letters, digits and ._-, at most 63), got ${JSON.stringify(run)}; rename it`,
   );
 }

@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { Trajectory, type Metadata } from './trajectory.ts';
 
@@ -65,15 +65,13 @@ function isMember(member: unknown): boolean {
 
 function noMember(member: unknown): TemperError {
   const found = member instanceof Promise ? 'a promise, whose calls were made before Temper could record them' : member;
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     `a TrajectoryGroup holds rollout functions or trajectories, got ${String(found)}; write () => rollout(model, scenario)`,
   );
 }
 
 function mixed(): TemperError {
-  return new TemperError(
-    'BadConfig',
+  return badConfig(
     'a TrajectoryGroup holds either rollout functions or trajectories, got both; gather the functions first',
   );
 }

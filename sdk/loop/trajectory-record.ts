@@ -1,5 +1,5 @@
 /** Trajectories as the store keeps them, and back: choices as the indices of their calls. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isReward } from '../../core/given-values.ts';
 import {
   wasCut,
@@ -146,13 +146,13 @@ export function rewardsOfTurns(trajectory: Trajectory): Map<string, number> {
 
 function turnsOfRole(role: string): TemperError {
   const rule = `turnRewards have no effect for a model with roles, got some for the role ${role}`;
-  return new TemperError('BadConfig', `${rule}; add them to the reward of its trajectory, and leave turnRewards out`);
+  return badConfig(`${rule}; add them to the reward of its trajectory, and leave turnRewards out`);
 }
 
 function badTurnReward(reward: number): TemperError {
   const rule =
     'turnRewards must be finite numbers of at most 1000000 for choices that the model sampled and that are part of a history';
-  return new TemperError('BadConfig', `${rule}, got ${String(reward)}; pass { choice: completion.choices[0], reward }`);
+  return badConfig(`${rule}, got ${String(reward)}; pass { choice: completion.choices[0], reward }`);
 }
 
 /** They stay with the trajectory for ever. */

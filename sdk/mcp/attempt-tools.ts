@@ -1,5 +1,5 @@
 /** The tools of an MCP server in one attempt: their list and their results are journaled, whoever calls them. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { attemptHooks, type AttemptHooks } from '../../play/attempt-hooks.ts';
 import { sameName } from '../../play/mcp/tool-server.ts';
 import { describeFailedCall, type Once } from '../tools/run-call.ts';
@@ -31,7 +31,7 @@ const attempts = new WeakMap<Once, AttemptServers>();
 export function toolsOfAttempt(settings: ServerSettings, context: McpContext): Promise<McpTool[]> {
   const { once, signal } = (context ?? {}) as Partial<McpContext>;
   if (once === undefined || signal === undefined)
-    throw new TemperError('BadConfig', "tools of an MCP server needs the attempt's context; pass on what rollout got");
+    throw badConfig("tools of an MCP server needs the attempt's context; pass on what rollout got");
   const servers = attempts.get(once) ?? {
     hooks: attemptHooks(context),
     tools: new Map(),

@@ -1,5 +1,5 @@
 /** An MCP server tried before anything is played: whatever is wrong then is its user's to mend. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { Connection } from '../../play/mcp/connection.ts';
 import { listTools, type ListedTool } from '../../play/mcp/list-tools.ts';
 import { describeServer } from '../../play/mcp/server-spec.ts';
@@ -20,7 +20,7 @@ export async function tryToolServer<T>(
     if (error instanceof TemperError && error.type === 'BadConfig') throw error;
     const [server, { message }] = [describeServer(spec), error as Error];
     const rule = message.startsWith(server) ? message : `${server} does not list its tools: ${message}`;
-    throw new TemperError('BadConfig', `${rule}; run it by hand, and ${remedy}`, { cause: error });
+    throw badConfig(`${rule}; run it by hand, and ${remedy}`, { cause: error });
   } finally {
     await connection?.end();
   }

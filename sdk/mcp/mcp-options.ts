@@ -1,5 +1,5 @@
 /** Options of `mcp`, checked when an agent's file is loaded. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { ToolSelection } from '../../play/mcp/list-tools.ts';
 import type { ServerSpec } from '../../play/mcp/server-spec.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
@@ -141,5 +141,5 @@ function isTexts(value: unknown): value is readonly string[] {
 /** Values that may be secret are not shown. */
 function bad(rule: string, value: unknown, remedy: string): TemperError {
   const shown = (JSON.stringify(value) ?? String(value)).slice(0, 100);
-  return new TemperError('BadConfig', `${rule}, got ${shown}; ${remedy}`);
+  return badConfig(`${rule}, got ${shown}; ${remedy}`);
 }

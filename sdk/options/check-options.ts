@@ -1,6 +1,6 @@
 /** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
 import { TrainConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 
 type Presence = 'required' | 'optional';
 
@@ -214,7 +214,7 @@ type TakesOptions = keyof typeof OPTION_TABLES;
 /** Throws BadConfig if an option is unknown or a required one is missing; returns the options. */
 export function checkOptions<T>(of: TakesOptions, options: T): T {
   const complaint = findProblem(of, options);
-  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  if (complaint !== null) throw badConfig(complaint);
   return options;
 }
 
@@ -240,8 +240,5 @@ interface CountRule {
 /** Throws BadConfig unless the value is absent or a whole number of at least `least`. */
 export function checkCount(name: string, value: number | undefined, { least, example }: CountRule): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return;
-  throw new TemperError(
-    'BadConfig',
-    `${name} must be a whole number of at least ${least}, got ${String(value)}; pass ${example}`,
-  );
+  throw badConfig(`${name} must be a whole number of at least ${least}, got ${String(value)}; pass ${example}`);
 }

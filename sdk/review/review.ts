@@ -1,5 +1,5 @@
 /** `review({ pairwise: true })`: the reward of an agent whose attempts people compare, or score one by one. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { isWeight } from '../../core/given-values.ts';
 import { LEAST_COMPARISONS } from '../../core/plan-pairs.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
@@ -27,7 +27,7 @@ const MAX_QUESTION = 2000;
 
 export function review(options: ReviewOptions = {}): External<never> {
   const complaint = findProblem(checkOptions('review', options));
-  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  if (complaint !== null) throw badConfig(complaint);
   const { timeoutMs = null, onTimeout = 'drop', minimum = null } = options;
   const { pairwise = false, comparisonsPerAttempt = DEFAULT_COMPARISONS, reviewers = 1, question = null } = options;
   const weights = Object.freeze({ review: 1, agent: 0, ...options.weights });

@@ -1,5 +1,5 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { isWeight } from '../../core/given-values.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
@@ -30,7 +30,7 @@ const MAX_RUBRIC = 20_000;
 
 export function createRuler(options: RulerOptions): Ruler {
   const complaint = findProblem(checkOptions('ruler', options));
-  if (complaint !== null) throw new TemperError('BadConfig', complaint);
+  if (complaint !== null) throw badConfig(complaint);
   const { rubric = DEFAULT_RUBRIC, weights = { ruler: 1, agent: 0 }, request = {} } = options;
   const ruler: Ruler = {
     [RULER]: true,

@@ -1,6 +1,6 @@
 /** A judge by its address: an OpenAI-compatible endpoint that the agent's file names. */
 import { withoutSlash } from '../../core/base-url.ts';
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import { resolveJudgeName, type JudgeModel } from '../../play/judge/judge-model.ts';
@@ -25,15 +25,9 @@ function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
   const { baseUrl, model, name = 'endpoint', keyVariable } = checkOptions('ruler.judge', endpoint);
   const { host } = new URL(checkBaseUrl("the judge's baseUrl", baseUrl));
   if (typeof model !== 'string' || !/^[\w.:@/~+-]{1,120}$/.test(model))
-    throw new TemperError(
-      'BadConfig',
-      `the judge's model must be the name of a model at ${host}, got ${JSON.stringify(model)}; pass it`,
-    );
+    throw badConfig(`the judge's model must be the name of a model at ${host}, got ${JSON.stringify(model)}; pass it`);
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
-    throw new TemperError(
-      'BadConfig',
-      `the judge's name must be letters, digits and ._-, got ${JSON.stringify(name)}; pass another one`,
-    );
+    throw badConfig(`the judge's name must be letters, digits and ._-, got ${JSON.stringify(name)}; pass another one`);
   return {
     kind: 'hosted',
     name: `${name}/${model}`,

@@ -1,5 +1,5 @@
 /** Hosted models whose answers a test has written down, by their names: no key is needed, and nothing leaves the process. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { NamedModel } from '../../play/connections/providers.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
@@ -34,7 +34,7 @@ export class ScriptedHosted {
     const answers = this.#answers[name];
     if (answers === undefined) {
       const rule = `the agent calls the hosted model ${name}, but hosted has no answers of it`;
-      const error = new TemperError('BadConfig', `${rule}; add hosted: { '${name}': ['…'] }`);
+      const error = badConfig(`${rule}; add hosted: { '${name}': ['…'] }`);
       this.#missing ??= { error };
       throw error;
     }

@@ -1,7 +1,7 @@
 /** Model ↔ tools until done: the conversation of an agent that acts, with limits, and the same in every repetition. */
 import type OpenAI from 'openai';
 
-import { TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { hasOutgrown } from '../../play/recorder/send.ts';
 import type { RewardTurn } from '../../play/recorder/turns.ts';
@@ -211,5 +211,5 @@ function checkLoop({ once, rewardTurn }: ToolLoopContext, options: ToolLoopOptio
 }
 
 function refusal(rule: string, remedy: string): TemperError {
-  return new TemperError('BadConfig', `toolLoop: ${rule}; ${remedy}`);
+  return badConfig(`toolLoop: ${rule}; ${remedy}`);
 }

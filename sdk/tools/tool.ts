@@ -1,5 +1,5 @@
 /** A tool as an agent writes it: what the model is told, how arguments are checked, and what a call does. */
-import { TemperError } from '../../core/failures.ts';
+import { badConfig } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 
 /** JSON Schema; shown to the model as it is. */
@@ -62,10 +62,7 @@ export function tool(definition: ToolDefinition<never, unknown>): Tool {
   const { name, description, run, once = false, ends = false } = checkOptions('tool', definition);
   const parameters = (definition.parameters ?? NO_ARGUMENTS) as ArgumentsSchema<never> | JsonSchema;
   if (!NAME.test(name)) {
-    throw new TemperError(
-      'BadConfig',
-      `a tool's name must match ${NAME.source}, got ${JSON.stringify(name)}; rename it`,
-    );
+    throw badConfig(`a tool's name must match ${NAME.source}, got ${JSON.stringify(name)}; rename it`);
   }
   const schema = isSchema(parameters) ? parameters : null;
   const shown = schema === null ? { ...parameters } : describe(schema, name);
@@ -90,7 +87,7 @@ function describe(schema: ArgumentsSchema<never>, name: string): Record<string, 
   const { jsonSchema } = schema['~standard'] as Partial<ArgumentsSchema<never>['~standard']>;
   if (jsonSchema === undefined) {
     const rule = `parameters of the tool ${name} must be a schema that can be written as JSON Schema`;
-    throw new TemperError('BadConfig', `${rule}, this one can't; use zod from 4.2 on, or pass a JSON schema`);
+    throw badConfig(`${rule}, this one can't; use zod from 4.2 on, or pass a JSON schema`);
   }
   const { $schema: _, ...shown } = jsonSchema.input({ target: 'draft-2020-12' });
   return shown;

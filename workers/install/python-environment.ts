@@ -70,8 +70,7 @@ const LEAST_DARWIN = 23;
 /** PyTorch has no packages for older Macs: without this, installing would end with pip's list of versions. */
 export function requirePlatform({ platform, arch }: Host = process, version = release()): void {
   if (platform !== 'darwin' || (arch === 'arm64' && Number.parseInt(version, 10) >= LEAST_DARWIN)) return;
-  throw new TemperError(
-    'BadConfig',
+  throw badConfig(
     `on a Mac, PyTorch needs macOS 14 or later on Apple silicon, and a Node for arm64; this is Darwin ${version} on ${arch}; use another machine, or set TEMPER_PYTHON to a Python that has all packages`,
   );
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { link, rm, writeFile } from 'node:fs/promises';
 
 import type { ChatExample } from '../../../core/chat-examples.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, type TemperError } from '../../../core/failures.ts';
 import { UsageError } from '../../command-line/errors.ts';
 
 type FileFlag = '--out' | '--scenarios';
@@ -35,7 +35,7 @@ function existing(file: string, flag: FileFlag): UsageError {
 
 function unwritten(file: string, flag: string, code: string | undefined, cause: unknown): TemperError {
   const rule = `${flag} must be a file that can be written, got ${file} (${code})`;
-  return new TemperError('BadConfig', `${rule}; pass another one`, { cause });
+  return badConfig(`${rule}; pass another one`, { cause });
 }
 
 /** JSON line of an example; its position in the file is its id. */

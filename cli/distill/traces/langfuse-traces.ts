@@ -1,7 +1,7 @@
 /** Recorded calls of models in Langfuse, as spans, and their scores: https://api.reference.langfuse.com. */
 import { z } from 'zod';
 
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/failures.ts';
 import { callHttp } from '../../../outbound/http.ts';
 import { langfuseAccess, langfuseCaller } from '../../../outbound/trace/endpoint.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
@@ -87,7 +87,7 @@ async function* readPages<Item>(
     if (!page.success) {
       const rule = `Langfuse must answer /api/public/${path} as its API describes it, its answer has another form`;
       const remedy = 'check LANGFUSE_BASE_URL, and upgrade Temper or the server';
-      throw new TemperError('BadConfig', `${rule}; ${remedy}`, { cause: page.error });
+      throw badConfig(`${rule}; ${remedy}`, { cause: page.error });
     }
     yield* page.data.data;
     cursor = page.data.meta.cursor ?? null;
@@ -108,7 +108,7 @@ async function ask(place: Place, path: string, query: Readonly<Record<string, st
   } catch (error) {
     if (!(error instanceof TemperError) || error.type === 'BadConfig') throw error;
     if (error.retryable) throw new TemperError('SourceUnavailable', error.message, { cause: error });
-    throw new TemperError('BadConfig', `${error.message}; ${REMEDY}`, { cause: error });
+    throw badConfig(`${error.message}; ${REMEDY}`, { cause: error });
   }
 }
 

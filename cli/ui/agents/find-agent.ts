@@ -1,7 +1,7 @@
 /** The file of a run's agent, which the store does not name: found in the project by its code, or by its name. */
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve } from 'node:path';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/failures.ts';
 import type { RunFile } from '../../../store/records/run-reader.ts';
 import { agentCodeSha256, findAgentFile } from '../../../workers/user-code/agent-code.ts';
 import { recallAgent } from '../../../workers/user-code/known-agents.ts';
@@ -26,29 +26,25 @@ export async function findAgentOf(
   named: string | null,
 ): Promise<FoundAgent> {
   if (loop !== undefined)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${config.run} is trained by a script of its own, which alone can play its attempts; only runs of an agent file can be played here`,
     );
   const place = JSON.stringify([project, config.run]);
   const file = named ?? known.get(place) ?? (await search(project, config.agent, code));
   if (file === null)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the file of the agent ${config.agent} must be known to play it, but no file below ${project} defines it${describeChanged(project, code)}; name the file (agentFile)`,
     );
   const path = findAgentFile(resolve(project, file));
   const isUnchanged = (await agentCodeSha256(path)) === code;
   // Loading a file runs it: whoever may act here chooses among the project's own, and the very code of the run.
   if (!isUnchanged && !isBelow(await realpath(path), await realpath(project)))
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the agent's file must be in the project ${project}, or have the code that ${config.run} was started with, got ${path}; name another file (agentFile)`,
     );
   const loaded = await loadAgent(path, project);
   if (loaded.agent.name !== config.agent)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the agent of ${config.run} is ${config.agent}, but ${loaded.path} defines ${loaded.agent.name}; name another file (agentFile)`,
     );
   known.set(place, loaded.path);
@@ -81,10 +77,7 @@ async function search(project: string, agent: string, code: string): Promise<str
   for (const file of files) if (quoted.test(await readFile(file, 'utf8'))) byName.push(file);
   if (byName.length <= 1) return byName[0] ?? null;
   const shown = byName.map((file) => relative(project, file)).join(', ');
-  throw new TemperError(
-    'BadConfig',
-    `the agent ${agent} must be defined in one file, it is in ${shown}; name one of them (agentFile)`,
-  );
+  throw badConfig(`the agent ${agent} must be defined in one file, it is in ${shown}; name one of them (agentFile)`);
 }
 
 /** A file with a broken import has no hash. */

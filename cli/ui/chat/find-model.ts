@@ -1,5 +1,5 @@
 /** The model that a chat or a replay names: a checkpoint, a run's base model, or a hosted model. */
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, type TemperError } from '../../../core/failures.ts';
 import { parseTrainedName } from '../../../core/policy-name.ts';
 import type { RolloutConfig } from '../../../core/contract.ts';
 import {
@@ -64,5 +64,5 @@ async function findBase(store: Store, name: string): Promise<EngineModel> {
 
 function unknownModel(name: string): TemperError {
   const rule = `the model must be a checkpoint such as demo@12, a base model such as base:demo, or a hosted model (${PROVIDER_NAMES.join(', ')})`;
-  return new TemperError('BadConfig', `${rule}, got ${JSON.stringify(name.slice(0, 200))}; name another model`);
+  return badConfig(`${rule}, got ${JSON.stringify(name.slice(0, 200))}; name another model`);
 }

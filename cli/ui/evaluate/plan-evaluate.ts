@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withoutDoorKeys } from '../../../core/door-keys.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/failures.ts';
 import { plural } from '../../../core/format.ts';
 import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
 import { readPrepared } from '../../../store/records/run-reader.ts';
@@ -30,8 +30,7 @@ export const planEvaluate: PlanAction = async (request, place) => {
   const prepared = await readPrepared(store, run);
   const scenarios = Math.min(config.evalScenarios, prepared?.evalScenarios ?? 0);
   if (scenarios === 0)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `${run} must have held-out scenarios to be evaluated, but it has none; run temper eval with an agent that has some`,
     );
   const page = join(project, STATE_FOLDER, 'reports', `eval-${name.replaceAll(/[^\w.@~-]/g, '-')}.html`);

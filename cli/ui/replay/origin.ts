@@ -1,7 +1,7 @@
 /** The recorded attempt that a replay is made of. */
 import { parseAttemptId, parseEvalAttemptId } from '../../../core/attempt-id.ts';
 import type { RolloutConfig } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/failures.ts';
 import { configAt } from '../../../core/settings.ts';
 import type { Scenario } from '../../../play/agent.ts';
 import { callName } from '../../../play/recorder/recorded-calls.ts';
@@ -37,13 +37,11 @@ export interface ReplayedOrigin {
 export async function findReplayed(store: Store, run: string, id: string): Promise<ReplayedOrigin> {
   const { file } = await requireRun(store, run);
   if (id.startsWith('replay.'))
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `only a recorded attempt can be replayed, ${id.slice(0, 100)} is a replay itself; replay the attempt that it was made of`,
     );
   const found = await findRecord(store, run, id);
-  if (found === null)
-    throw new TemperError('BadConfig', `the run ${run} has no attempt ${id.slice(0, 100)}; name one that was played`);
+  if (found === null) throw badConfig(`the run ${run} has no attempt ${id.slice(0, 100)}; name one that was played`);
   const { place, header, record, key } = found;
   const scenarioIndex = record.scenario ?? header.scenario;
   const prepared = await readPrepared(store, run);
@@ -52,8 +50,7 @@ export async function findReplayed(store: Store, run: string, id: string): Promi
       ? []
       : await readStoredScenarios(store, prepared, scenarioIndex, scenarioIndex + 1);
   if (line === undefined || scenarioIndex === undefined)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `the scenario of the attempt ${id} is not in the store, so it cannot be played anew; choose an attempt of a run that has an agent file`,
     );
   const { changes } = await readAllChanges(store, run);
@@ -103,8 +100,7 @@ async function findRecord(store: Store, run: string, id: string): Promise<FoundR
 export function firstNewCall({ id, record }: ReplayedOrigin, fromTurn: number): number {
   const { calls } = record;
   if (!Number.isInteger(fromTurn) || fromTurn < 0 || fromTurn >= calls.length)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `fromTurn must be a turn of the attempt ${id}, from 0 to ${calls.length - 1}, got ${fromTurn}; choose another turn`,
     );
   const name = callName(calls[fromTurn]!);

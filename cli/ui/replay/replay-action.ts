@@ -3,7 +3,7 @@
  * runs from its beginning; calls before the turn get their recorded answers.
  */
 import { relative } from 'node:path';
-import { TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/failures.ts';
 import { plural } from '../../../core/format.ts';
 import { hashOf } from '../../../core/hashes.ts';
 import { connectByKeys } from '../../../play/hosted/connect-hosted.ts';
@@ -49,14 +49,13 @@ export function createReplayAction(engines: Engines): PlanAction {
 async function planReplay(request: ActionRequest, { project, env, store }: ActionPlace): Promise<ReplayPlan> {
   const { run, attempt, fromTurn, model, requestId, agentFile = null } = request;
   if (attempt === undefined || fromTurn === undefined || model === undefined)
-    throw new TemperError('BadConfig', 'a replay must have attempt, fromTurn and model; pass all three');
+    throw badConfig('a replay must have attempt, fromTurn and model; pass all three');
   const origin = await findReplayed(store, run, attempt);
   const fromCall = firstNewCall(origin, fromTurn);
   const found = await findModel(store, model, env);
   const agent = await findAgentOf(origin.file, project, agentFile);
   if (agent.agent.roles !== undefined)
-    throw new TemperError(
-      'BadConfig',
+    throw badConfig(
       `a replay needs an agent that one policy plays, but ${agent.agent.name} has roles; play it with temper try`,
     );
   return { origin, fromCall, agent, model: found, requestId };
