@@ -1,7 +1,7 @@
 /** What may be a reward, a weight or the name of a metric: agents, scripts, people and other systems give them. */
 
 /** Larger rewards say no more to the trainer, and would overflow its sums or stay in running means for ever. */
-export const MOST_REWARD = 1e6;
+const MOST_REWARD = 1e6;
 /** How messages say it, after `must be`. */
 export const REWARD_RULE = 'a finite number from -1000000 to 1000000';
 
