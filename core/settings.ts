@@ -76,8 +76,7 @@ export function configAt(
   return applyChanges(started, changes.filter(isBefore));
 }
 
-/** `learningRate 0.00005 → 0.00001 from step 8 on, because: it diverged` */
-/** `current`: the branch that the run is on; another one is named. */
+/** `learningRate 0.00005 → 0.00001 from step 8 on, because: it diverged`. A branch other than `current`, that of the run, is named. */
 export function describeChange({ setting, from, to, branch, step, reason }: SettingChange, current = branch): string {
   const where = branch === current ? '' : ` of branch ${branch}`;
   return `${setting} ${from ?? 'none'} → ${to} from step ${step}${where} on${formatReason(reason)}`;
