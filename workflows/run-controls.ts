@@ -175,18 +175,24 @@ export class RunControls {
 
   /** Shows what the run has cost until now. */
   tellCosts(): void {
-    this.#costs.countTime(this.#config);
+    this.#countTime();
     this.#status.update({ costs: this.#costs.total(this.#config) });
+  }
+
+  /** Called before the state changes: a pause is no work. */
+  #countTime(): void {
+    if (this.#status.state.state === 'paused') this.#costs.skipTime();
+    else this.#costs.countTime(this.#config);
   }
 
   /** Waits until the run is resumed, stopped or rolled back, or its history has grown too long. */
   async waitWhilePaused(isHistoryLong: () => boolean): Promise<void> {
     if (this.requested.pause === null) return;
-    this.#status.setPaused(this.requested.pause);
     this.tellCosts();
+    this.#status.setPaused(this.requested.pause);
     await this.#status.record();
     await condition(() => !this.isPaused || this.hasPending || isHistoryLong());
-    this.#costs.skipTime();
+    this.#countTime();
   }
 
   /** The run is about to look into the store for rewards. */
@@ -210,7 +216,7 @@ export class RunControls {
   /** Settings take effect with the next plan, and are in the store before it: a resumed run knows them. */
   async applyPendingSettings({ branch, step }: RunPosition, { values, reason }: PendingSettings): Promise<void> {
     const changes = planChanges(this.#config, values, { branch, step: step + 1, reason });
-    this.#costs.countTime(this.#config);
+    this.#countTime();
     this.#settingsApplied += 1;
     this.#config = applyChanges(this.#config, changes);
     if (changes.length === 0) return;
@@ -237,6 +243,7 @@ export class RunControls {
     // A step that waits for rewards is not finished: it keeps them until the run continues.
     const afterStep = this.#status.state.awaited ? this.#status.state.step : this.#status.lastBegun;
     requested.stop = true;
+    this.#countTime();
     if (first) this.#status.setStopping(reason);
     await this.#status.show();
     return { first, afterStep };
@@ -258,6 +265,7 @@ export class RunControls {
     const first = requested.pause !== null;
     requested.pause = null;
     if (!first) return { first };
+    this.#countTime();
     this.#status.setResumed();
     await this.#status.show();
     return { first };

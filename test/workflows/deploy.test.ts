@@ -105,7 +105,8 @@ test('a deployment that fails says in which stage and why', async () => {
   expect([failed.exitCode, failed.stderr]).toEqual([
     1,
     expect.stringMatching(
-      /^temper: demo@2 was not deployed to huggingface \(stage repository\): the Hugging Face hub refused .* answered 401: wrong key\); check the key in HF_TOKEN, and its rights$/,
+      // It may have waited for its worker, and said so.
+      /^temper: demo@2 was not deployed to huggingface \(stage repository\): the Hugging Face hub refused .* answered 401: wrong key\); check the key in HF_TOKEN, and its rights$/m,
     ),
   ]);
   const listed = (await runCli(project, ['deployments', 'demo'], { env })).stdout;
