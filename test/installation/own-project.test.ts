@@ -36,7 +36,7 @@ test('its agent is tried, trained, tried again from its checkpoint, and saved at
     const stdout = await sh(isTraining ? small : named);
     if (!isTraining) expect(stdout).toMatch(/^=> reward [01]\.000 · correct (true|false)$/m);
   }
-  const replayed = await replayAttempt(timesTable, join(folder, 'attempts', '0-2x2-0.json'));
+  const replayed = await replayAttempt(timesTable, join(folder, 'attempts', '8-2x12-0.json'));
   expect(replayed).toMatchObject({ failure: null, changed: null, notAsked: [] });
 });
 
