@@ -3,7 +3,7 @@
 /** Larger rewards say no more to the trainer, and would overflow its sums or stay in running means for ever. */
 const MOST_REWARD = 1e6;
 /** How messages say it, after `must be`. */
-export const REWARD_RULE = 'a finite number from -1000000 to 1000000';
+export const REWARD_RULE = `a finite number from ${-MOST_REWARD} to ${MOST_REWARD}`;
 
 export function isReward(value: number): boolean;
 export function isReward(value: unknown): value is number;

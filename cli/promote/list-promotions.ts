@@ -1,4 +1,4 @@
-import { nameCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { nameCheckpoints } from '../../store/records/find-checkpoint.ts';
 import { promotionsInEffect, readPromotions, type Promotion } from '../../store/records/promotions.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -13,7 +13,10 @@ export async function listPromotions({ flags, project, env, output }: PromoteCon
   const store = await openProjectStore(project, env);
   await requireRun(store, run);
   const rows = await readPromotions(store, run);
-  const names = await Promise.all(rows.map(({ checkpoint }) => nameCheckpoint(store, checkpoint)));
+  const names = await nameCheckpoints(
+    store,
+    rows.map(({ checkpoint }) => checkpoint),
+  );
   const current = promotionsInEffect(rows).at(-1);
   if (flags.json) {
     printJson(

@@ -32,6 +32,13 @@ export async function nameCheckpoint(store: Store, checkpoint: StepPlace): Promi
   return checkpointName(checkpoint, await readLineage(store, checkpoint.run));
 }
 
+/** The same for many: the lineage of each run is read once. */
+export async function nameCheckpoints(store: Store, checkpoints: readonly StepPlace[]): Promise<string[]> {
+  const runs = [...new Set(checkpoints.map(({ run }) => run))];
+  const lineages = new Map(await Promise.all(runs.map(async (run) => [run, await readLineage(store, run)] as const)));
+  return checkpoints.map((checkpoint) => checkpointName(checkpoint, lineages.get(checkpoint.run)!));
+}
+
 /** It may be a checkpoint of another run. */
 async function findProduction(store: Store, run: string, branch: number | null): Promise<Checkpoint> {
   if (branch !== null)

@@ -172,6 +172,7 @@ export function maybeJson(value: unknown): unknown {
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\[^])*"?|-?\d[\d.eE+-]*/g;
 /** Name of a member that nobody else can know. */
 const DIGITS = crypto.randomUUID();
+const KEPT_DIGITS = new RegExp(`\\{"${DIGITS}":"([^"]*)"\\}`, 'g');
 
 /** A number that JavaScript would write in another way, as an object with its digits, which `asText` writes. */
 function keepDigits(token: string): string {
@@ -189,7 +190,7 @@ function listOf(value: unknown): unknown[] {
 
 function asText(value: unknown): string {
   if (typeof value === 'string') return value;
-  return JSON.stringify(value).replaceAll(new RegExp(`\\{"${DIGITS}":"([^"]*)"\\}`, 'g'), '$1');
+  return JSON.stringify(value).replaceAll(KEPT_DIGITS, '$1');
 }
 
 function idOf(value: unknown): string {
