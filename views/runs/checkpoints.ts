@@ -2,7 +2,7 @@
 import pLimit from 'p-limit';
 
 import type { BlobRef, EvalResult, StepSummary } from '../../core/contract.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { branchOfStep } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { manifestTimesKey, stepPrefix, type StepPlace } from '../../store/layout.ts';
 import { listSteps } from '../../store/records/checkpoints.ts';
@@ -10,7 +10,7 @@ import { readBranchCurve } from '../../store/records/curve.ts';
 import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
 import { ManifestTimesSchema, readStored } from '../../store/records/file-schemas.ts';
-import { readBranches } from '../../store/records/lineage.ts';
+import { readLineage } from '../../store/records/lineage.ts';
 import { weightsOf } from '../../store/records/manifest.ts';
 import { findPromoted } from '../../store/records/promotions.ts';
 import { isMarkedPruned } from '../../store/records/pruned.ts';
@@ -26,13 +26,12 @@ export async function viewCheckpoints(context: ViewContext, run: string): Promis
   const head = await requireHead(context, run);
   const curve = await runCacheOf(store).readSteps(head);
   const rewards = rewardsOf(curve);
-  const [places, branches, deployments, promoted] = await Promise.all([
+  const [places, lineage, deployments, promoted] = await Promise.all([
     listSteps(store, run),
-    readBranches(store, run),
+    readLineage(store, run),
     listDeployments(store, run),
     findPromoted(store, run),
   ]);
-  const lineage = planLineage(branches, branches.at(-1)?.branch ?? 0);
   const limit = pLimit(GROUPS_AT_ONCE);
   const newest = new Map(places.map(({ branch, step }) => [branch, step]));
   const isOld = ({ branch, step }: StepPlace) => step + STEPS_IN_PROGRESS < newest.get(branch)!;
