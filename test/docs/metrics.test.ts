@@ -17,8 +17,11 @@ function familiesOf(): { name: string; type: string; help: string }[] {
   return [...ofRuns, ...metrics.families()];
 }
 
-test('each metric of a TypeScript worker has its row, with type and meaning', () => {
-  const expected = familiesOf().map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help.replace(/\.$/, '')} |`);
+test('each metric of a TypeScript worker has its row, with its meaning, marked if it is a histogram', () => {
+  const expected = familiesOf().map(({ name, type, help }) => {
+    const mark = type === 'histogram' ? 'Histogram: ' : '';
+    return `| \`${name}\` | ${mark}${help.replace(/\.$/, '')} |`;
+  });
   const page = readPage(PAGE).split('\n');
   expect(expected.filter((row) => !page.includes(row))).toEqual([]);
 });

@@ -15,7 +15,7 @@ export class ProcessMetrics {
   readonly engineCallSeconds = new Histogram(
     {
       name: 'temper_engine_call_seconds',
-      help: 'Time of calls to the engine by HTTP status, retries included; status none: no answer.',
+      help: 'Time of engine calls by HTTP status, retries included; none: no answer.',
       labels: ['agent', 'status'],
     },
     CALL_BOUNDS_S,
@@ -38,13 +38,13 @@ export class ProcessMetrics {
 
   readonly storeBytes = new Counter({
     name: 'temper_store_bytes_total',
-    help: 'Bytes that this process read from the store and wrote to it.',
+    help: 'Bytes read from the store and written to it.',
     labels: ['direction'],
   });
 
   readonly collectErrors = new Counter({
     name: 'temper_metrics_errors_total',
-    help: 'Parts that a scrape could not collect, because the store or the Temporal server did not answer.',
+    help: 'Parts of scrapes that the store or Temporal did not answer.',
     labels: ['source'],
   });
 

@@ -33,7 +33,7 @@ const OF_STATE: readonly RunMetric[] = [
   {
     name: 'state',
     type: 'gauge',
-    help: 'State of the run: 1 for the one that it is in.',
+    help: '1 for the state that the run is in.',
     of: ({ facts }) => RUN_STATES.map((state) => [{ state }, facts.state.state === state ? 1 : 0]),
   },
   { name: 'step', type: 'gauge', help: 'Last recorded step.', of: ({ facts }) => facts.state.step },
@@ -47,7 +47,7 @@ const OF_STATE: readonly RunMetric[] = [
   {
     name: 'last_step_timestamp_seconds',
     type: 'gauge',
-    help: 'Unix time at which the newest step was recorded.',
+    help: 'Unix time of the newest step.',
     of: ({ facts: { recordedAtMs } }) => (recordedAtMs === null ? null : recordedAtMs / 1000),
   },
   {
@@ -59,7 +59,7 @@ const OF_STATE: readonly RunMetric[] = [
   {
     name: 'evaluation_reward',
     type: 'gauge',
-    help: 'Mean reward of the newest evaluation, on held-out scenarios.',
+    help: 'Mean held-out reward of the newest evaluation.',
     of: ({ facts }) => facts.state.evals.at(-1)?.reward,
   },
   {
@@ -90,7 +90,7 @@ const OF_LAST_STEP: readonly RunMetric[] = [
   {
     name: 'logprob_k3',
     type: 'gauge',
-    help: 'Difference of sampler and trainer: k3 estimate of the KL divergence.',
+    help: 'KL divergence of sampler and trainer, as k3 estimates it.',
     of: trained('logprobK3'),
   },
   {
@@ -112,20 +112,20 @@ const OF_WAITS: readonly RunMetric[] = [
   {
     name: 'activities',
     type: 'gauge',
-    help: 'Activities of the run that are not finished, by what they do now.',
+    help: 'Unfinished activities of the run, by state.',
     of: ({ waits }) => waits?.activities.map(({ activity, state, count }) => [{ activity, state }, count]),
   },
   {
     name: 'waiting_since_timestamp_seconds',
     type: 'gauge',
-    help: 'Unix time since which the run waits, by what it waits for.',
+    help: 'Unix time since which the run waits, by reason.',
     of: ({ facts, waits }) =>
       [...waitsOfState(facts), ...(waits?.waits ?? [])].map(([what, at]) => [{ for: what }, at]),
   },
   {
     name: 'missing_rewards',
     type: 'gauge',
-    help: 'Attempts that wait for a reward from outside.',
+    help: 'Attempts that wait for an external reward.',
     of: ({ facts }) => facts.state.awaited?.missing,
   },
 ];
@@ -154,7 +154,7 @@ const OF_JUDGE: readonly RunMetric[] = [
   {
     name: 'judge_budget_dollars',
     type: 'gauge',
-    help: 'Budget of the judge in US dollars, in force now; none without a budget.',
+    help: 'Budget of the judge in US dollars.',
     of: ({ facts: { config, state } }) =>
       state.changes.findLast(({ setting }) => setting === 'maxJudgeUsd')?.to ?? config.maxJudgeUsd,
   },
@@ -165,31 +165,31 @@ const OF_COSTS: readonly RunMetric[] = [
   {
     name: 'cost_dollars_total',
     type: 'counter',
-    help: 'Cost in US dollars, by cause; what has no price is left out.',
+    help: 'Cost in US dollars by cause, where prices are known.',
     of: ({ facts }) => Object.entries(facts.state.costs?.usd ?? {}).map(([cause, usd]) => [{ cause }, usd]),
   },
   {
     name: 'cost_budget_dollars',
     type: 'gauge',
-    help: 'Budget of the run in US dollars, in force now; none without a budget.',
+    help: 'Budget of the run in US dollars.',
     of: ({ facts }) => facts.state.costs?.maxCostUsd,
   },
   {
     name: 'work_seconds_total',
     type: 'counter',
-    help: 'Time that the run has worked, without pauses.',
+    help: 'Working time of the run, without pauses.',
     of: ({ facts }) => facts.state.costs?.seconds,
   },
   {
     name: 'work_budget_seconds',
     type: 'gauge',
-    help: 'Budget of working time, in force now; none without a budget.',
+    help: 'Budget of working time.',
     of: ({ facts: { state } }) => (state.costs?.maxHours === undefined ? null : state.costs.maxHours * 3600),
   },
   {
     name: 'tokens_total',
     type: 'counter',
-    help: 'Tokens of attempts and evaluations, by kind; cached prompt tokens began an earlier call of the group.',
+    help: 'Tokens of attempts and evaluations, by kind.',
     of: ({ facts }) => (facts.state.costs === undefined ? null : tokensOf(facts.state.costs.usage)),
   },
 ];

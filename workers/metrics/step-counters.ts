@@ -13,7 +13,7 @@ export interface StepCounter {
 
 export const ATTEMPTS: StepCounter = {
   name: 'attempts',
-  help: 'Attempts, by outcome: failed ones have no reward, truncated ones were cut off.',
+  help: 'Attempts by outcome; failed ones have no reward.',
   label: 'outcome',
   of: ({ attempts, failedAttempts: failed, truncatedAttempts: truncated = 0 }) => [
     ['completed', Math.max(0, attempts - failed - truncated)],
@@ -24,7 +24,7 @@ export const ATTEMPTS: StepCounter = {
 
 export const GROUPS: StepCounter = {
   name: 'groups',
-  help: 'Groups, by use: trained, or the reason why a group was not.',
+  help: 'Groups by use: trained, or why not.',
   label: 'use',
   of: ({ groups, unused }) =>
     GroupResult.shape.use.options.map((use) => [use, use === 'trained' ? groups : (unused[use] ?? 0)]),
@@ -36,7 +36,7 @@ const TRAINER = 'trainer.';
 export const STEP_COUNTERS: readonly StepCounter[] = [
   {
     name: 'steps',
-    help: 'Recorded steps, by whether a policy was trained; those of all branches.',
+    help: 'Recorded steps of all branches, by outcome.',
     label: 'outcome',
     of: (step) => [
       ['trained', isSkipped(step) ? 0 : 1],
@@ -47,7 +47,7 @@ export const STEP_COUNTERS: readonly StepCounter[] = [
   GROUPS,
   {
     name: 'replaced_groups',
-    help: 'Groups that were played in addition, in place of groups without a learning signal.',
+    help: 'Groups played in place of groups without a learning signal.',
     label: null,
     of: ({ replacedGroups }) => [['', replacedGroups]],
   },
@@ -71,7 +71,7 @@ export const STEP_COUNTERS: readonly StepCounter[] = [
   },
   {
     name: 'step_seconds',
-    help: 'Time of steps, by phase; phases of overlapping steps overlap, too.',
+    help: 'Time of steps by phase; overlapping phases count twice.',
     label: 'phase',
     of: ({ seconds }) => Object.entries(seconds).filter(([phase]) => phase !== 'step' && !phase.includes('.')),
   },
