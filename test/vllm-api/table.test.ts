@@ -5,7 +5,7 @@ import { NOT_APPLICABLE, numApplying, TABLE } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const page = read('docs/http-api.md');
+const page = read('docs/internal/http-api.md');
 
 test('the page says how many of vLLM’s tests apply, and how many do not for which reason', () => {
   const told = page.slice(page.indexOf('`npm run test:vllm-api`'));
