@@ -1,7 +1,7 @@
 /**
  * The official clients against real engines: the GPU worker's own server, and `temper serve`. PLACES says where both
- * are. Calls of tools: `clients-calls.ts`. The table "Clients that were tried" of docs/internal/http-api.md names what is
- * tried here.
+ * are. Calls of tools: `clients-calls.ts`. The table "Clients that were tried" of docs/internal/http-api.md names what
+ * is tried here.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
