@@ -92,23 +92,20 @@ export const TrainConfig = z
     ),
     klCoefficient: ofLoss(
       z.number().min(0).default(TRAIN.klCoefficient),
-      'what a [divergence](training.md#stay-near-the-base-model-or-explore) from the base model, or from `--kl-reference`, costs',
+      'cost of a [divergence](training.md#stay-near-the-base-model-or-explore) from the base model or `--kl-reference`',
     ),
     klReference: ofLoss(BlobRef.optional(), 'checkpoint that `--kl-coefficient` keeps the policy near', {
       placeholder: 'CHECKPOINT',
       default: 'the base model',
-      more: 'refused without a coefficient',
     }),
     klAs: ofLoss(
       z.enum(['loss', 'reward']).default(TRAIN.klAs),
       'where `--kl-coefficient` is charged: `loss` or `reward`',
-      { more: 'refused without a coefficient' },
     ),
     /** `k3-ratio` weighs k3 by the ratio to the sampler. */
     klEstimator: ofLoss(
       z.enum(['k3', 'k3-ratio']).default(TRAIN.klEstimator),
       'what [stands for the divergence](training.md#stay-near-the-base-model-or-explore) in the loss: `k3-ratio`, or `k3` as in GRPO',
-      { more: 'refused without a coefficient, and with `--kl-as reward`' },
     ),
     entropyCoefficient: ofLoss(
       z.number().min(0).default(TRAIN.entropyCoefficient),
@@ -127,7 +124,7 @@ export const TrainConfig = z
     ),
     overlongBuffer: ofLoss(
       count.default(TRAIN.overlongBuffer),
-      "tokens before a call's limit in which its answer [costs reward](training.md#choose-the-advantage), more with each; 0: none",
+      "tokens before a call's limit in which its answer [costs reward](training.md#choose-the-advantage)",
     ),
     /** 1, as in DAPO's paper: as much as a right answer is worth. */
     overlongPenalty: ofLoss(
@@ -146,7 +143,7 @@ export const TrainConfig = z
     }),
     packing: ofLoss(
       z.enum(['rows', 'tree']).default(TRAIN.packing),
-      '`tree` [computes a token that several rows begin with once](training.md#compute-shared-prefixes-once); `rows` computes each row alone',
+      '`tree` [computes shared prefixes once](training.md#compute-shared-prefixes-once), `rows` each row separately',
       { isSupervised: true },
     ),
   })
@@ -192,24 +189,21 @@ export const RunConfig = z
       {
         placeholder: 'MODEL',
         also: 'model',
-        more: 'also a name from `temporal.config.ts`, and `OWNER/NAME@REVISION`; see [buckets](s3.md#load-a-base-model-from-a-bucket). `--model` is another name of this flag, in every command',
+        more: 'also `OWNER/NAME@REVISION`, or a name of [`models`](configuration.md#temporalconfigts); `--model` is the same flag',
         default: 'required',
         isSupervised: true,
       },
     ),
     seed: ofRun(z.int().min(0), 'seed of all random choices', { isSupervised: true }),
     steps: ofRun(positive, 'optimizer steps', { because: 'a run of no steps trains nothing' }),
-    groupsPerStep: ofGroups(positive, 'scenarios per step', { more: 'each makes one group; at most 2,000' }),
+    groupsPerStep: ofGroups(positive, 'scenarios per step', { more: 'at most 2,000' }),
     groupSize: ofGroups(z.int().min(2), 'attempts per scenario', {
       because: 'an advantage is relative to its group',
     }),
     minimumGroupSize: ofGroups(z.int().min(2), 'minimum of successful attempts for a group to be trained'),
-    replacementRounds: ofGroups(count, 'how often a step replaces groups with identical rewards by new scenarios'),
+    replacementRounds: ofGroups(count, 'how often a step replaces groups with identical rewards'),
     maxScenarios: ofGroups(positive, 'maximum number of training scenarios'),
-    evalScenarios: ofEvaluation(
-      positive,
-      'maximum number of held-out scenarios; of more, a sample that is the same in every run',
-    ),
+    evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios; of more, a fixed sample'),
     evalEvery: ofEvaluation(count, 'also evaluate every N steps; 0: only before and after training', {
       isSupervised: true,
     }),
@@ -233,11 +227,9 @@ export const RunConfig = z
     judge: ofJudge(judgeName.nullable(), '[judge](ruler.md): `provider/model` or `engine/…`', {
       default: "the agent's",
     }),
-    maxJudgeUsd: ofJudge(
-      z.number().min(0).nullable(),
-      'budget of the judge for the whole run; the run pauses before exceeding it',
-      { default: "the agent's limit" },
-    ),
+    maxJudgeUsd: ofJudge(z.number().min(0).nullable(), 'budget of the judge; the run pauses before exceeding it', {
+      default: "the agent's limit",
+    }),
     gpuUsdPerHour: ofCosts(
       z.number().min(0).nullable().default(RUN.gpuUsdPerHour),
       '[price of the hardware](cost.md#during-a-run) in US dollars per hour of work',
@@ -256,24 +248,23 @@ export const RunConfig = z
     /** Step s samples from the checkpoint after step s − 1 − maxStaleness. */
     maxStaleness: ofRun(
       count.max(MAX_STALENESS).default(RUN.maxStaleness),
-      'play up to N steps [ahead of training](training.md#overlap-rollouts-and-training), sampled from checkpoints that many steps older',
+      'play up to N steps [ahead of training](training.md#overlap-rollouts-and-training)',
       { more: `at most ${MAX_STALENESS}, and less than \`--steps\`` },
     ),
     /** Open groups that a step may have beyond those that it trains. */
     groupsAhead: ofRun(
       count.default(RUN.groupsAhead),
-      'while groups wait for rewards from people or other systems, play up to N [further groups](external-rewards.md#train-on-the-groups-that-are-complete)',
+      'while groups wait for external rewards, play up to N [further groups](external-rewards.md#train-on-the-groups-that-are-complete)',
       { more: 'at most 500 together with `--groups-per-step`' },
     ),
     maxRewardStaleness: ofRun(
       positive.max(MAX_STALENESS).default(RUN.maxRewardStaleness),
       'with `--groups-ahead`: leave out groups whose policy is more than N optimizer steps old',
     ),
-    continueAsNewEvery: ofRun(
-      positive.nullable(),
-      'steps after which the workflow continues as new, with a fresh history',
-      { default: 'when Temporal suggests it', isSupervised: true },
-    ),
+    continueAsNewEvery: ofRun(positive.nullable(), 'steps after which the workflow continues as new', {
+      default: 'when Temporal suggests it',
+      isSupervised: true,
+    }),
     /** Checkpoint of another run that provides this one's bytes; null: a fresh adapter. */
     parent: Checkpoint.nullable(),
     /** Source of the first checkpoint; absent: a fresh adapter, or the parent's. */

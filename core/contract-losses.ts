@@ -59,7 +59,7 @@ export const SapoLoss = z
 export const LossConfig = ofLoss(
   z.discriminatedUnion('name', [CispoLoss, PpoLoss, GspoLoss, DppoLoss, SapoLoss, ImportanceSamplingLoss]),
   '`cispo`; with `--passes` or `--mini-batches` above 1, or `--max-staleness` above 0, also `ppo`, `gspo`, `dppo`, `sapo`, `importance_sampling`',
-  { more: 'refused with a single update, as are its options below; see [losses](training.md#losses)' },
+  { more: 'see [losses](training.md#losses)' },
 ).meta({ id: 'LossConfig' });
 export type LossConfig = z.infer<typeof LossConfig>;
 export type LossName = LossConfig['name'];

@@ -51,7 +51,7 @@ export const OptimizerConfig = z
     /** `adamw_8bit` keeps moments block by block (arXiv 2110.02861). */
     kind: ofOptimizer(
       z.enum(['adamw', 'adamw_8bit']).default(OPTIMIZER.kind),
-      '`adamw`, or `adamw_8bit`, which keeps its moments [in 8 bits](training.md#keep-the-optimizers-state-in-8-bits), for less memory',
+      '`adamw`, or `adamw_8bit`, which keeps its moments [in 8 bits](training.md#keep-the-optimizers-state-in-8-bits)',
       { flag: 'optimizer' },
     ),
     beta1: ofOptimizer(z.number().min(0).lt(1), "decay of AdamW's first moment"),
