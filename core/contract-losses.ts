@@ -1,4 +1,4 @@
-/** Losses on the wire: a member of the union for each, and its defaults. `docs/training.md` says how to add one. */
+/** Losses on the wire: a member of the union for each, and its defaults. `docs/internal/losses.md` says how to add one. */
 import { z } from 'zod';
 
 import { optionsOf } from './contract-options.ts';

@@ -1,5 +1,6 @@
 /** Number formats, the same in every command. */
 import type { EvalResult } from './contract.ts';
+import { estimateShare } from './estimates.ts';
 import { isNamedReward } from './named-rewards.ts';
 
 export function formatNumber(value: number | null | undefined, digits = 3): string {
@@ -72,6 +73,15 @@ export function describeHeldOut({ attempts, scenarios = attempts }: EvalResult):
 export function describeHeadline(evaluation: EvalResult): string {
   const { label, value } = headline(evaluation);
   return `${formatNumber(value)} ${label}`;
+}
+
+/** `0.925 win (0.880 to 0.954)`: with the 95 % interval where the headline is a share of attempts. */
+export function describeHeadlineWithInterval(evaluation: EvalResult): string {
+  const { label, value } = headline(evaluation);
+  const played = evaluation.attempts - evaluation.failed;
+  if (label === 'reward' || value === null || played < 1) return describeHeadline(evaluation);
+  const { low, high } = estimateShare(value, played);
+  return `${describeHeadline(evaluation)} (${formatNumber(low)} to ${formatNumber(high)})`;
 }
 
 /** `reward 0.120 · win 0.512 · illegal 0.081`; `spread` stands beside the reward. */

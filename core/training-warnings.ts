@@ -27,7 +27,7 @@ const LEAST_ENTROPY_SHARE = 0.1;
 /** Largest k3 between policy and sampler: at 0.05 ratios are off by a third, about where the losses clip. */
 const MOST_DRIFT = 0.05;
 /** The same with equal weights: half of what ends a run by default, or of what a step says that ends it. */
-const MOST_MISMATCH = 5e-4;
+export const MOST_MISMATCH = 5e-4;
 const MISMATCH_SHARE = 0.5;
 /** Largest share of a step's attempts that may be truncated. */
 const MOST_TRUNCATED_SHARE = 0.2;

@@ -63,7 +63,7 @@ interface Templated {
 }
 
 /**
- * Refuses a template that fails with this model, or a model without one, and prints what it leaves out. Returns whether
+ * Refuses a template that fails with this model, or a model without one, and prints what a given one leaves out. Returns whether
  * it writes the current date. A remote GPU worker checks it when the run begins: the model may only be there.
  */
 export async function proveChatTemplate(
@@ -75,8 +75,8 @@ export async function proveChatTemplate(
   if (local === null) return false;
   const file = template?.file ?? null;
   const { gaps, readsClock } = await checkChatTemplate({ baseModel, ...local, file }, programContext(environment));
-  for (const gap of gaps)
-    environment.output.errorLine(`note: of the chat template ${file ?? `of ${baseModel}`}: ${gap}`);
+  // Requests that a template cannot write are refused by name; a model's own gaps are shown by temper doctor --model.
+  if (file !== null) for (const gap of gaps) environment.output.errorLine(`note: the chat template ${file}: ${gap}`);
   return readsClock;
 }
 

@@ -25,7 +25,7 @@ export async function runs({ flags, project, env, output }: CommandContext<typeo
 
 function renderTable(summaries: readonly RunSummary[]): string {
   const hasCosts = summaries.some(isPaid);
-  const head = ['run', 'agent', 'model', 'state', 'step', 'reward', 'before', 'after', 'time'];
+  const head = ['run', 'agent', 'model', 'state', 'step', 'before', 'after', 'reward', 'time'];
   return createTable(
     hasCosts ? [...head, 'cost'] : head,
     summaries.map(({ result: { evalBefore, evalAfter }, ...summary }) => [
@@ -34,11 +34,11 @@ function renderTable(summaries: readonly RunSummary[]): string {
       shortModelName(summary.baseModel),
       summary.state,
       `${summary.step}/${summary.steps}`,
-      formatNumber(summary.reward),
       evalBefore === null ? describeLoss(summary.heldOutLoss?.before) : describeHeadline(evalBefore),
       evalAfter === null
         ? describeLoss(summary.heldOutLoss?.after)
         : describeHeadline(evalAfter) + olderThan(summary.step, evalAfter),
+      formatNumber(summary.reward),
       formatDuration(summary.wallSeconds),
       ...(hasCosts ? [isPaid(summary) ? `$${formatUsd(sumUsd(summary.costs!.usd))}` : '–'] : []),
     ]),

@@ -1,5 +1,6 @@
 /** Plays a planned run to its end for a user, or shows a complete one. */
 import { relative, resolve } from 'node:path';
+import { describeRun } from '../../core/describe-config.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
@@ -50,6 +51,7 @@ async function play(
   const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
   const { run } = planned.config;
+  if (planned.existing === null) output.line(describeRun(planned.config));
   const plan = await proveRun(context, planned, asked);
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackReleased | null = null;
@@ -100,7 +102,7 @@ function whatGoesOn(agentFile: string, left: StackReleased | null): string {
 }
 
 /** Writes the report and prints the result with its path. */
-async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config }: RunPlan): Promise<void> {
+async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config, agentFile }: RunPlan): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
   const { version } = await import('../../workers/version.ts');
@@ -109,4 +111,11 @@ async function tellResult({ output, project, cwd }: CommandEnvironment, { store,
   const file = defaultReportFile(project, config.run);
   await writeReport(store, config.run, file, version());
   for (const line of resultLines(progress, relative(cwd, file))) output.line(line);
+  if (progress.state.state === 'completed') for (const line of nextLines(relative(cwd, agentFile))) output.line(line);
+}
+
+/** What to do with a completed run; an example is left for an agent of the user's own. */
+function nextLines(agentFile: string): string[] {
+  const look = 'next: npx temper ui shows the run in the browser';
+  return agentFile.startsWith('examples') ? [look, 'write your own agent: npx temper init FOLDER'] : [look];
 }

@@ -6,7 +6,7 @@ import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { warnOfLastEvaluation, warnOfLastStep, type TrainingWarning } from '../../core/training-warnings.ts';
 import type { RunProgress } from './follow-run.ts';
-import { describeTrainingBriefly } from './training-text.ts';
+import { describeTrainingBriefly, fillRows } from './training-text.ts';
 import {
   describeHeldOut,
   describeMetrics,
@@ -20,7 +20,10 @@ import {
 /** Judge metrics that a line leaves out, except the cost; the report has them. */
 const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);
 
-/** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  loss 0.012 · entropy 1.102 · logprobK3 1.0e-12  0.9 s` */
+/** Columns that a step's metrics fill at most; the notes after them are never cut. */
+const WIDTH = 100;
+
+/** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  entropy 1.102 · loss 0.012  0.9 s` */
 function stepLine(summary: StepSummary, steps: number): string {
   if (summary.examples !== undefined) return supervisedLine(summary, steps);
   const width = String(steps).length;
@@ -35,18 +38,17 @@ function stepLine(summary: StepSummary, steps: number): string {
     summary.replacedGroups > 0 ? `${plural(summary.replacedGroups, 'group')} replaced` : null,
     summary.failedAttempts > 0 ? `${plural(summary.failedAttempts, 'attempt')} failed` : null,
   ].filter((note) => note !== null);
-  return [
-    `step ${String(summary.step).padStart(width)}/${steps}`,
-    `reward ${formatNumber(summary.reward)}`,
-    metrics.join(' · '),
-    describeTrainingBriefly(summary),
-    formatDuration(stepSeconds(summary)),
-    describeStepCost(summary),
-    ...notes,
-  ]
-    .filter((part) => part !== '')
-    .join('  ');
+  const start = [`step ${String(summary.step).padStart(width)}/${steps}`, `reward ${formatNumber(summary.reward)}`];
+  const end = [formatDuration(stepSeconds(summary)), describeStepCost(summary), ...notes];
+  const line = (...middle: readonly string[]) => joinParts([...start, ...middle, ...end]);
+  const training = describeTrainingBriefly(summary);
+  // The first number of training is worth more than the last metrics.
+  const [shown = ''] = fillRows(metrics, WIDTH - line(' ', ...training.slice(0, 1)).length, 1);
+  const [told = ''] = fillRows(training, WIDTH - line(shown, ' ').length, 1);
+  return line(shown, told);
 }
+
+const joinParts = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('  ');
 
 /** `step 12/150  loss 0.431  held-out loss 0.512  16 examples  0.9 s` */
 function supervisedLine(summary: StepSummary, steps: number): string {

@@ -5,7 +5,7 @@ import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { hintIfStalled } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {
-  describeHeadline,
+  describeHeadlineWithInterval,
   describeHeldOut,
   formatDuration,
   formatNumber,
@@ -65,9 +65,11 @@ function evalTable({ step, evalBefore, evalAfter }: RunState): string[] {
   ];
 }
 
-/** `before: 0.510 win · after: 0.930 win (200 held-out scenarios)` */
+/** `before: 0.510 win (0.441 to 0.578) · after: 0.930 win (0.886 to 0.958) (200 held-out scenarios, 95 % intervals)` */
 function headlineLine({ step, evalBefore, evalAfter }: RunState): string[] {
   if (evalBefore === null) return [];
-  const after = evalAfter === null ? '' : ` · after: ${describeHeadline(evalAfter)}${olderThan(step, evalAfter)}`;
-  return [`before: ${describeHeadline(evalBefore)}${after} (${describeHeldOut(evalBefore)})`];
+  const before = describeHeadlineWithInterval(evalBefore);
+  const after = evalAfter && ` · after: ${describeHeadlineWithInterval(evalAfter)}${olderThan(step, evalAfter)}`;
+  const intervals = before.endsWith(')') ? ', 95 % intervals' : '';
+  return [`before: ${before}${after ?? ''} (${describeHeldOut(evalBefore)}${intervals})`];
 }

@@ -1,6 +1,7 @@
 /** Training metrics of a step that a user acts on. The report and `show --json` have all of them. */
 import type { StepSummary } from '../../core/contract.ts';
 import { formatDuration, formatNumber } from '../../core/format.ts';
+import { MOST_MISMATCH } from '../../core/training-warnings.ts';
 
 type Train = StepSummary['train'];
 
@@ -13,7 +14,9 @@ const SEPARATOR = ' · ';
 export function describeTraining(step: StepSummary): string[] {
   const { train } = step;
   return [
-    ...numbersOf(train, ['entropy', 'gradNorm', 'logprobK3', ...lastPass(train)]),
+    ...numbersOf(train, ['entropy', 'gradNorm']),
+    ...numbersOf(train, ['logprobK3'], { above: MOST_MISMATCH }),
+    ...numbersOf(train, lastPass(train)),
     ...numbersOf(train, ['clippedShare', 'staleness', 'kl', 'correctedShare'], { above: 0 }),
     ...countsOf(step),
     ...numbersOf(train, ['maxAbsLogRatio', 'advantageMass', 'forks'], { above: 0 }),
@@ -21,12 +24,13 @@ export function describeTraining(step: StepSummary): string[] {
   ];
 }
 
-/** One line for a log. */
-export function describeTrainingBriefly({ train }: StepSummary): string {
+/** Most important first, for one line of a log. */
+export function describeTrainingBriefly({ train }: StepSummary): string[] {
   return [
-    ...numbersOf(train, ['loss', 'entropy', 'logprobK3', ...lastPass(train)]),
+    ...numbersOf(train, ['logprobK3'], { above: MOST_MISMATCH }),
+    ...numbersOf(train, ['entropy', ...lastPass(train), 'loss']),
     ...numbersOf(train, ['clippedShare'], { above: 0 }),
-  ].join(SEPARATOR);
+  ];
 }
 
 /** ` ± 0.312 (0 to 1)`: standard deviation and range over the attempts of trained groups. */

@@ -159,8 +159,8 @@ test('runs is a table, and [] where there is none', async () => {
   await writeFixtureRun(project, { steps: 3 });
   await writeFixtureRun(project, { run: 'other-run', steps: 12, state: { state: 'failed', step: 7, evalAfter: null } });
   const { stdout } = await runCli(project, ['runs']);
-  expect(stdout).toMatch(/^demo +tic-tac-toe +pocket +completed +3\/3 +0.880 +0.510 win +0.925 win +2 min 32 s$/m);
-  expect(stdout).toMatch(/^other-run +tic-tac-toe +pocket +failed +7\/12 +0.880 +0.510 win +– +2 min 32 s$/m);
+  expect(stdout).toMatch(/^demo +tic-tac-toe +pocket +completed +3\/3 +0.510 win +0.925 win +0.880 +2 min 32 s$/m);
+  expect(stdout).toMatch(/^other-run +tic-tac-toe +pocket +failed +7\/12 +0.510 win +– +0.880 +2 min 32 s$/m);
 });
 
 test('TEMPER_STORE names the store of a command that reads', async () => {
@@ -191,9 +191,9 @@ test('watching a run that has ended tells its curve and its result', async () =>
   expect(exitCode).toBe(0);
   expect(stdout).toMatchInlineSnapshot(`
     "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
-    step 1/3  reward 0.473  win 0.673 · illegal 0.067 · draw 0.100 · moves 3.267  loss 0.008 · entropy 1.267 · logprobK3 1.0e-12  0.8 s
-    step 2/3  reward 0.630  win 0.830 · illegal 0.033 · draw 0.100 · moves 2.933  loss 0.009 · entropy 0.933 · logprobK3 1.0e-12  0.8 s
-    step 3/3  reward 0.762  win 0.962 · illegal 0.000 · draw 0.100 · moves 2.600  loss 0.001 · entropy 0.600 · logprobK3 1.0e-12  0.8 s
+    step 1/3  reward 0.473  win 0.673 · illegal 0.067 · draw 0.100 · moves 3.267  entropy 1.267  0.8 s
+    step 2/3  reward 0.630  win 0.830 · illegal 0.033 · draw 0.100 · moves 2.933  entropy 0.933  0.8 s
+    step 3/3  reward 0.762  win 0.962 · illegal 0.000 · draw 0.100 · moves 2.600  entropy 0.600  0.8 s
     eval after step 3  reward 0.435 · win 0.925 · illegal 0.010 · draw 0.100 · moves 3.600  200 held-out scenarios
     demo: completed after 3 steps of 3 in 2 min 32 s
                    before   after
@@ -203,7 +203,7 @@ test('watching a run that has ended tells its curve and its result', async () =>
       draw          0.100   0.100
       moves         3.600   3.600
     adapter  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-    before: 0.510 win · after: 0.925 win (200 held-out scenarios)"
+    before: 0.510 win (0.441 to 0.578) · after: 0.925 win (0.880 to 0.954) (200 held-out scenarios, 95 % intervals)"
   `);
 });
 

@@ -41,19 +41,19 @@ test('of training it shows what a person acts on first, in at most two rows, and
   const wide = shown(120).split('\n');
   expect(wide[0]).toContain('last  reward 0.449 ± 0.450 (0 to 1) · win 0.649 ');
   expect(wide[1]).toMatch(
-    /^train entropy 0.422 · gradNorm 0.144 · logprobK3 2.2e-7 .* clippedShare 0.021 · staleness 1$/,
+    /^train entropy 0.422 · gradNorm 0.144 · pass2RatioK3 0.012 · clippedShare 0.021 · staleness 1 · failed 1 · truncated 2$/,
   );
-  expect(wide[2]).toMatch(/^ {6}failed 1 · truncated 2 · .* tokens 960 trained, 40 masked, 5240 shared$/);
+  expect(wide[2]).toMatch(/^ {6}maxAbsLogRatio 0.002 · .* tokens 960 trained, 40 masked, 5240 shared$/);
   expect(wide[3]).toMatch(/^speed 582 tokens\/s · 1.6 s a step · rollout 0.5 s .* commit 0.1 s$/);
   // Narrower: the same first, whole numbers alone, and without rows to spare a single row of training.
   expect(shown(80)).toMatch(/ …$|…\n/);
   expect(shown(80)).toContain(
-    '\ntrain entropy 0.422 · gradNorm 0.144 · logprobK3 2.2e-7 · pass2RatioK3 0.012\n      clipped',
+    '\ntrain entropy 0.422 · gradNorm 0.144 · pass2RatioK3 0.012 · clippedShare 0.021\n      stal',
   );
   expect(shown(46)).toContain(
-    '\ntrain entropy 0.422 · gradNorm 0.144\n      logprobK3 2.2e-7 · pass2RatioK3 0.012\nspeed',
+    '\ntrain entropy 0.422 · gradNorm 0.144\n      pass2RatioK3 0.012 · clippedShare 0.021\nspeed',
   );
-  expect(shown(80, 20)).toContain(' · logprobK3 2.2e-7 · pass2RatioK3 0.012\nspeed 582 tokens/s');
+  expect(shown(80, 20)).toContain(' · pass2RatioK3 0.012 · clippedShare 0.021\nspeed 582 tokens/s');
 });
 
 test('the line of a step says how training went, where it trained anything', () => {
@@ -62,7 +62,7 @@ test('the line of a step says how training went, where it trained anything', () 
     { ...summary(2, 2), train: {} },
   ];
   const [first, second] = linesSince(NOTHING_TOLD, { state, steps }).lines;
-  expect(first).toMatch(/^step 1\/4 .* moves 3.100 {2}loss -0.012 · entropy 0.422 · .* clippedShare 0.021 {2}0.8 s$/);
+  expect(first).toMatch(/^step 1\/4 .* moves 3.100 {2}entropy 0.422 {2}0.8 s$/);
   expect(second).toMatch(/^step 2\/4 .* moves 2.600 {2}0.8 s$/);
 });
 

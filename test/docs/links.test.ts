@@ -1,4 +1,4 @@
-/** Links of the pages lead somewhere, to the heading too; the index has each page once; and each page says what to read next. */
+/** Links of the pages lead somewhere, to the heading too; the index has each page once; each page of the guide says what to read next; the glossary has its terms. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,6 +6,13 @@ import { PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
 
 /** Lists and records, which are looked up and not read through. */
 const WITHOUT_NEXT = new Set(['docs/decisions.md', 'docs/index.md', 'docs/log.md']);
+/** For contributors: linked from the pages that they belong to. */
+const isInternal = (page: string) => page.startsWith('docs/internal/');
+const isRead = (page: string) => !WITHOUT_NEXT.has(page) && !isInternal(page);
+
+/** Terms that commands, the dashboard and other pages use without an explanation. */
+const TERMS =
+  'scenario attempt rollout reward judge group advantage step policy base-model adapter checkpoint run branch fork held-out-set entropy truncated journal store';
 
 /** Anchors that GitHub makes of a heading. */
 const anchorsOf = (page: string) =>
@@ -28,9 +35,16 @@ test.each(PAGES)('each link of %s leads to a file and a heading that exist', (pa
 });
 
 test('docs/index.md has a row for each page of the guide, and links no page twice', () => {
-  const linked = linksOf('docs/index.md').filter((link) => !link.startsWith('..'));
-  const guide = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/index.md');
+  const linked = linksOf('docs/index.md').filter((link) => !link.startsWith('..') && !link.startsWith('internal/'));
+  const guide = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/index.md' && !isInternal(page));
   expect(linked.toSorted()).toEqual(guide.map((page) => page.replace('docs/', '')).toSorted());
+});
+
+test.each(PAGES.filter(isInternal))('%s is linked from a page of the guide', (page) => {
+  const linked = PAGES.filter((each) => !isInternal(each)).flatMap((each) =>
+    linksOf(each).map((link) => join(dirname(each), link.split('#')[0]!)),
+  );
+  expect(linked).toContain(page);
 });
 
 test('results of three seeds in examples/README.md stand in the README of their example', () => {
@@ -40,10 +54,19 @@ test('results of three seeds in examples/README.md stand in the README of their 
       expect(readPage(`examples/${example}/README.md`), example).toContain(result);
 });
 
-test.each(PAGES.filter((page) => !WITHOUT_NEXT.has(page)))('%s ends with what to read next', (page) => {
+test.each(PAGES.filter(isRead))('%s ends with what to read next', (page) => {
   const [, ...parts] = readPage(page).split(/^(?=Next: |## Next$)/m);
   expect(parts, 'one line Next: …, or a heading Next with a list').toHaveLength(1);
   expect(linksOf(page).some((link) => parts[0]!.includes(`](${link})`))).toBe(true);
+});
+
+test.each(TERMS.split(' '))('the glossary explains %s in a few words, below a heading of its own', (term) => {
+  const headings = anchorsOf('docs/glossary.md');
+  expect(headings.filter((heading) => heading === term)).toHaveLength(1);
+  const entry = readPage('docs/glossary.md').split(/^#+ .*$/m)[headings.indexOf(term) + 1]!;
+  const words = entry.split(/\s+/).filter(Boolean).length;
+  expect(words).toBeGreaterThan(5);
+  expect(words).toBeLessThan(60);
 });
 
 test.each(PAGES)('%s holds no mark of a merge', (page) => {

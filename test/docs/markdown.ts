@@ -11,6 +11,7 @@ export const SDK_PAGES = pagesIn('docs/sdks');
 export const PAGES = [
   'README.md',
   ...pagesIn('docs'),
+  ...pagesIn('docs/internal'),
   ...SDK_PAGES,
   ...readdirSync(`${ROOT}/examples`).map((name) =>
     name.endsWith('.md') ? `examples/${name}` : `examples/${name}/README.md`,

@@ -39,7 +39,12 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, index)
 function expectDone({ code, stdout, stderr }: Ended): void {
   expect(code, stdout + stderr).toBe(0);
   expect(stdout).toContain('report   .temper/reports/demo.html');
-  expect(linesOf(stdout).at(-1)).toMatch(/^before: 0\.\d+ win.* · after: [01]\.\d+ win.*\(200 held-out scenarios\)$/);
+  expect(stdout).not.toContain('warning: ');
+  expect(linesOf(stdout).slice(-3)).toEqual([
+    expect.stringMatching(/^before: 0\.\d+ win.* · after: [01]\.\d+ win.*\(200 held-out scenarios, 95 % intervals\)$/),
+    'next: npx temper ui shows the run in the browser',
+    'write your own agent: npx temper init FOLDER',
+  ]);
 }
 
 /** Prometheus's view of a run under way: documented names, from each process, that agree with each other. */

@@ -2,11 +2,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload, type SourceMapping } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, inject, test } from 'vitest';
 import { isNightly } from '../run/tier.ts';
-import { ProjectFolder, succeed } from '../stack.ts';
+import { ProjectFolder, startCommand, succeed } from '../stack.ts';
 import { SMALL, TEMPER } from './installation.ts';
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const installation = inject('installation');
 const { folder, env } = installation;
 const project = new ProjectFolder(folder, { env });
@@ -24,6 +26,18 @@ test('the package holds what runs, and nothing that serves its development', () 
   );
   expect(ours.filter((path) => path.endsWith('.map') || /\/pocket\/[^/]+$/.test(path))).toEqual([]);
   expect(packedBytes).toBeLessThanOrEqual(2.95e6);
+});
+
+test('npm would publish what is installed here', async () => {
+  const { scripts, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: { release: string };
+    version: string;
+  };
+  const [build, publish = ''] = scripts.release.split(' && ');
+  expect(build).toBe('npm run build');
+  const { code, stdout, stderr } = await startCommand(ROOT, [...publish.split(' '), '--dry-run']).ended;
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain(`+ temper-rl@${version}`);
 });
 
 test('a frame of a workflow names a file and a line that the user has', () => {

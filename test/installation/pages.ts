@@ -10,7 +10,7 @@ const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
 /** Played in `project/scripted/pages.ts`, and compiled with `project/frameworks`. */
 const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
 /** Their data are elsewhere: files and the hub are read in `test/play/sources`. */
-const isOfSources = ({ page }: Block) => ['docs/scenarios.md', 'docs/traces.md'].includes(page);
+const isOfSources = ({ page }: Block) => page === 'docs/scenarios.md';
 const isConfig = ({ code }: Block) => code.includes('export default defineConfig(');
 /** Parts for an agent, such as resources that need Docker: compiled alone. */
 const isPart = (block: Block) => !isAgent(block) && !isConfig(block) && /^export /m.test(block.code);
