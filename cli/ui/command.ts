@@ -6,7 +6,7 @@ export const DEFAULT_UI_PORT = 8020;
 
 export const uiCommand = defineCommand({
   name: 'ui',
-  summary: 'open a window on the runs of a store in the browser, live; steer them from there',
+  summary: 'open the dashboard of all runs in the browser, live; steer runs from there',
   details: [
     'Reads the store (a folder or a bucket) and needs no Temporal server; where one answers, you can also act.',
     'Prints a link that works once. Listens on loopback by default and does not speak TLS. Runs until Ctrl-C.',
