@@ -17,7 +17,8 @@ export function configSummary({ run, agent, baseModel }: RunConfig): string {
 /** `demo: tic-tac-toe on pocket, 60 steps of 8 groups × 16 attempts` */
 export function describeRun(config: RunConfig): string {
   const { steps, groupsPerStep, groupSize, supervised, production } = config;
-  const groups = production === undefined ? `${groupsPerStep} groups × ${groupSize} attempts` : `${groupsPerStep} groups`;
+  const groups =
+    production === undefined ? `${groupsPerStep} groups × ${groupSize} attempts` : `${groupsPerStep} groups`;
   const step = supervised && isSupervisedOnly(config) ? `${supervised.examplesPerStep} examples` : groups;
   return `${configSummary(config)}, ${steps} steps of ${step}`;
 }

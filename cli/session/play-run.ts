@@ -102,7 +102,10 @@ function whatGoesOn(agentFile: string, left: StackReleased | null): string {
 }
 
 /** Writes the report and prints the result with its path. */
-async function tellResult({ output, project, cwd }: CommandEnvironment, { store, config, agentFile }: RunPlan): Promise<void> {
+async function tellResult(
+  { output, project, cwd }: CommandEnvironment,
+  { store, config, agentFile }: RunPlan,
+): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
   const { version } = await import('../../workers/version.ts');

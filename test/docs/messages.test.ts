@@ -6,7 +6,9 @@ import { expect, test } from 'vitest';
 import { readPage, ROOT } from './markdown.ts';
 
 const PRODUCT = 'core store play views workflows activities workers cli gpu-worker/temper_gpu'.split(' ');
-const tracked = execFileSync('git', ['ls-files', ...PRODUCT], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
+const tracked = execFileSync('git', ['ls-files', ...PRODUCT], { cwd: ROOT, encoding: 'utf8' })
+  .trim()
+  .split('\n');
 const sources = tracked
   .filter((file) => /(?<!\.test)\.(ts|py)$/.test(file))
   .map((file) => readFileSync(join(ROOT, file), 'utf8'))
