@@ -7,7 +7,7 @@ import type { Output } from './output.ts';
 /** Progress is printed at intervals: a line for each package or second would bury the rest. */
 const LINE_EVERY_MS = { progress: 5000, waiting: 15_000 } as const;
 /** Shorter waits are not shown. */
-const SHORT_WAIT_SECONDS = 5;
+const SHORT_WAIT_SECONDS = 1;
 
 /** Prints events as lines, for pipes and logs. */
 export function createEventPrinter(line: (text: string) => void): (event: StackEvent) => void {
@@ -41,7 +41,7 @@ export function describeStackEvent(event: StackEvent): string | null {
     case 'progress':
       return describeProgress(event);
     case 'waiting':
-      return `waiting for ${event.for} (${formatDuration(event.seconds)} of at most ${formatDuration(event.limitSeconds)})`;
+      return `starting ${event.for} (${formatDuration(event.seconds)} of at most ${formatDuration(event.limitSeconds)})`;
     case 'child':
       return event.child.deaths > 0 && event.child.state === 'ready' ? `${event.child.name} restarted` : null;
     case 'died': {

@@ -200,6 +200,13 @@ describe('events of the local stack', () => {
     ).toEqual(['Python environment 3 of 30 packages … 4.0 s', 'Python environment ready (1 min 1 s)']);
   });
 
+  test('what is being started is named after a second, and again now and then', () => {
+    const wait = { kind: 'waiting', for: 'the GPU worker', limitSeconds: 300 } as const;
+    expect(tell({ ...wait, seconds: 0.4 }, { ...wait, seconds: 1 }, { ...wait, seconds: 2 })).toEqual([
+      'starting the GPU worker (1.0 s of at most 5 min 0 s)',
+    ]);
+  });
+
   test('a child that died is told with its last words, its return too', () => {
     const child = { name: 'gpu-worker', agentFile: null, state: 'ready', pid: 7, deaths: 1 } as const;
     expect(
