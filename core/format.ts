@@ -76,12 +76,20 @@ export function describeHeadline(evaluation: EvalResult): string {
 }
 
 /** `0.925 win (0.880 to 0.954)`: with the 95 % interval where the headline is a share of attempts. */
-export function describeHeadlineWithInterval(evaluation: EvalResult): string {
+function describeHeadlineWithInterval(evaluation: EvalResult): string {
   const { label, value } = headline(evaluation);
   const played = evaluation.attempts - evaluation.failed;
   if (label === 'reward' || value === null || played < 1) return describeHeadline(evaluation);
   const { low, high } = estimateShare(value, played);
   return `${describeHeadline(evaluation)} (${formatNumber(low)} to ${formatNumber(high)})`;
+}
+
+/** `before: 0.510 win (0.441 to 0.578) · after: 0.930 win (0.886 to 0.958) (200 held-out scenarios, 95 % intervals)` */
+export function describeHeldOutChange(evalBefore: EvalResult, evalAfter: EvalResult | null, step: number): string {
+  const before = describeHeadlineWithInterval(evalBefore);
+  const after = evalAfter && ` · after: ${describeHeadlineWithInterval(evalAfter)}${olderThan(step, evalAfter)}`;
+  const intervals = before.endsWith(')') ? ', 95 % intervals' : '';
+  return `before: ${before}${after ?? ''} (${describeHeldOut(evalBefore)}${intervals})`;
 }
 
 /** `reward 0.120 · win 0.512 · illegal 0.081`; `spread` stands beside the reward. */

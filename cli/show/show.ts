@@ -19,7 +19,15 @@ import type { FoundAdvisory } from '../../views/runs/advisories.ts';
 import { readAdvisories } from '../../views/runs/stored-advisories.ts';
 import { withPending } from '../watch/under-way.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { describeMetrics, formatDuration, formatNumber, formatSteps, olderThan, plural } from '../../core/format.ts';
+import {
+  describeHeldOutChange,
+  describeMetrics,
+  formatDuration,
+  formatNumber,
+  formatSteps,
+  olderThan,
+  plural,
+} from '../../core/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity, PendingOf } from '../watch/pending.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -161,6 +169,7 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ['parent', summary.parent],
     ['state', describeState(summary)],
     ['failure', summary.failure],
+    ['held out', evalBefore === null ? null : describeHeldOutChange(evalBefore, evalAfter, summary.step)],
     ['step', `${summary.step} of ${summary.steps}, reward ${formatNumber(summary.reward)}`],
     ['rewards', describeNamedRewards(summary.lastStep)],
     ['branch', describeLineage(summary.lineage)],
@@ -176,7 +185,6 @@ function print(output: Output, summary: Shown, pending: PendingActivity[] | null
     ...roleRows(summary),
     ['judge', summary.judge === null ? null : describeJudge(summary.judge, summary.judging)],
     ['review', describeReview(summary.agreement)],
-    ['held out', evalBefore === null ? null : plural(evalBefore.attempts, 'scenario')],
     ['time', formatDuration(summary.wallSeconds)],
     ...costRows(summary),
     ['adapter', summary.adapterSha256],

@@ -5,8 +5,7 @@ import { describeHeldOutLoss, findHeldOutLoss } from '../runs/held-out-loss.ts';
 import { hintIfStalled } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {
-  describeHeadlineWithInterval,
-  describeHeldOut,
+  describeHeldOutChange,
   formatDuration,
   formatNumber,
   metricLabel,
@@ -22,6 +21,7 @@ import {
  */
 export function resultLines({ state, steps }: RunProgress, reportPath: string | null = null): string[] {
   if (state === null) return [];
+  const { evalBefore } = state;
   return [
     `${state.run}: ${state.state} after ${plural(state.step, 'step')} of ${state.steps} in ${formatDuration(state.wallSeconds)}`,
     ...evalTable(state),
@@ -29,7 +29,7 @@ export function resultLines({ state, steps }: RunProgress, reportPath: string | 
     ...(state.adapterSha256 === null ? [] : [`adapter  ${state.adapterSha256}`]),
     ...(reportPath === null ? [] : [`report   ${reportPath}`]),
     ...heldOutLine(steps),
-    ...headlineLine(state),
+    ...(evalBefore === null ? [] : [describeHeldOutChange(evalBefore, state.evalAfter, state.step)]),
     ...hintLine(state, steps),
   ];
 }
@@ -63,13 +63,4 @@ function evalTable({ step, evalBefore, evalAfter }: RunState): string[] {
       return `  ${metricLabel(name).padEnd(width)}${before}  ${after}`;
     }),
   ];
-}
-
-/** `before: 0.510 win (0.441 to 0.578) · after: 0.930 win (0.886 to 0.958) (200 held-out scenarios, 95 % intervals)` */
-function headlineLine({ step, evalBefore, evalAfter }: RunState): string[] {
-  if (evalBefore === null) return [];
-  const before = describeHeadlineWithInterval(evalBefore);
-  const after = evalAfter && ` · after: ${describeHeadlineWithInterval(evalAfter)}${olderThan(step, evalAfter)}`;
-  const intervals = before.endsWith(')') ? ', 95 % intervals' : '';
-  return [`before: ${before}${after ?? ''} (${describeHeldOut(evalBefore)}${intervals})`];
 }

@@ -47,9 +47,9 @@ test('show for people', async () => {
   expect(stdout.replaceAll(project, 'PROJECT')).toMatchInlineSnapshot(`
     "run        demo: tic-tac-toe on pocket
     state      running (train)
+    held out   before: 0.510 win (0.441 to 0.578) (200 held-out scenarios, 95 % intervals)
     step       3 of 3, reward 0.880
     before     reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600
-    held out   200 scenarios
     time       2 min 32 s
     adapter    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
     store      file://PROJECT/.temper/store
