@@ -3,7 +3,7 @@ import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { describeAwaited } from '../../core/external-rewards.ts';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber, headline } from '../../core/format.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
 import { addToCurve } from '../../store/records/curve.ts';
@@ -85,6 +85,21 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     expect(await shown.first().textContent()).toContain(advisories[0]!.remedy);
     await shown.first().getByRole('link').first().click();
     await page.waitForURL(/\/attempts/);
+  });
+
+  test('the held-out result is on top; at most six charts, and all of them by a button that the address keeps', async () => {
+    const page = await open('/runs/demo');
+    const { state } = await ask<RunView>('runs/demo');
+    const result = page.getByRole('region', { name: 'Held-out result' });
+    await expect.poll(() => result.textContent()).toContain(`after step ${STEPS}, 95 % interval`);
+    for (const evaluation of [state!.evals[0]!, state!.evals.at(-1)!])
+      expect(await result.textContent()).toContain(formatNumber(headline(evaluation).value));
+    const charts = page.locator('.chart');
+    await charts.first().waitFor();
+    expect(await charts.count()).toBeLessThanOrEqual(6);
+    await page.getByRole('button', { name: /^All \d+ charts$/ }).click();
+    await page.waitForURL(/charts=all$/);
+    await expect.poll(() => charts.count()).toBeGreaterThan(6);
   });
 
   test('a chart as a table has the numbers of the curve, and its steps open', async () => {
