@@ -10,12 +10,14 @@ interface CardProps {
   readonly attempt: AttemptView;
   /** Address of its own page; null in the report, which has none. */
   readonly href: string | null;
+  /** Address of its scenario beside itself before training. */
+  readonly beforeHref?: string | undefined;
 }
 
 /** Turns that a card shows at first: a card beside fifteen others is read from its top. */
 const FIRST_TURNS = 30;
 
-export function AttemptCard({ attempt, href }: CardProps) {
+export function AttemptCard({ attempt, href, beforeHref }: CardProps) {
   const [isWhole, setWhole] = useState(attempt.turns.length <= FIRST_TURNS);
   const turns = isWhole ? attempt.turns : attempt.turns.slice(0, FIRST_TURNS);
   const facts = metricFacts(attempt);
@@ -26,6 +28,14 @@ export function AttemptCard({ attempt, href }: CardProps) {
         <Reward reward={attempt.row.reward} advantage={attempt.row.advantage} />
       </header>
       <p class="facts">{facts.length === 0 ? '\u00a0' : facts.join(' · ')}</p>
+      {attempt.before !== undefined && (
+        <p class="facts">
+          <a href={beforeHref}>
+            before training {formatNumber(attempt.before.reward)}
+            <span class="visually-hidden">, {attempt.title}</span>
+          </a>
+        </p>
+      )}
       <Outcome attempt={attempt} />
       {turns.map((turn, index) => (
         <Turn key={turn.call} turn={turn} index={index} isCompact />

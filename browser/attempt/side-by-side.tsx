@@ -9,10 +9,13 @@ interface SideBySideProps {
   readonly shown: readonly string[] | null;
   readonly onShow: ((ids: readonly string[] | null) => void) | null;
   readonly hrefOf: (attempt: AttemptView) => string | null;
+  /** Address of a scenario beside itself before training. */
+  readonly beforeHrefOf?: (attempt: AttemptView) => string;
   readonly label?: string;
 }
 
-export function SideBySide({ attempts, shown, onShow, hrefOf, label = 'Attempts side by side' }: SideBySideProps) {
+export function SideBySide(props: SideBySideProps) {
+  const { attempts, shown, onShow, hrefOf, beforeHrefOf, label = 'Attempts side by side' } = props;
   const isShown = ({ row }: AttemptView): boolean => shown === null || shown.includes(row.id);
   const toggle = (attempt: AttemptView): void => {
     const ids = attempts.filter((other) => (other === attempt) !== isShown(other)).map(({ row }) => row.id);
@@ -48,7 +51,12 @@ export function SideBySide({ attempts, shown, onShow, hrefOf, label = 'Attempts 
       )}
       <div class="attempts" tabIndex={0} role="region" aria-label={label}>
         {attempts.filter(isShown).map((attempt) => (
-          <AttemptCard key={attempt.row.id} attempt={attempt} href={hrefOf(attempt)} />
+          <AttemptCard
+            key={attempt.row.id}
+            attempt={attempt}
+            href={hrefOf(attempt)}
+            beforeHref={beforeHrefOf?.(attempt)}
+          />
         ))}
       </div>
     </>

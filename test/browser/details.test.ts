@@ -25,6 +25,8 @@ const PATHS = [
   '/runs/demo/groups/0.3.1?tab=rewards',
   '/runs/demo/groups/0.3.1?tab=diff',
   '/runs/demo/groups/0.3.1?tab=judge',
+  '/runs/demo/groups/eval.0.4',
+  '/runs/demo/groups/eval.0.4?tab=before',
   '/runs/demo/attempts/0.3.1.2',
   '/runs/demo/attempts/0.3.1.2?tab=tokens&color=advantage',
   '/runs/demo/attempts/0.3.1.2?tab=times',
@@ -105,6 +107,23 @@ await describePages('pages of a step and below', folder, (pages) => {
     expect(await page.locator('.diff-table ins').count()).toBeGreaterThan(0);
     const left = await page.locator('.diff-table tbody tr td:first-child pre').allTextContents();
     expect(left[0]).toBe(ranked[0]!.turns[0]!.messages[0]!.text);
+  });
+
+  test('an evaluation is sorted by reward, and a scenario is compared with itself before training', async () => {
+    const { attempts } = await ask<GroupView>('runs/demo/groups/eval.0.4');
+    const page = await open('/runs/demo/groups/eval.0.4');
+    const cards = page.locator('article.attempt');
+    await expect.poll(() => cards.count()).toBe(attempts.length);
+    expect(await page.getByRole('main').textContent()).toContain('sorted by reward, lowest first');
+    expect(await cards.first().locator('.reward').textContent()).toBe(rewardText(attempts[0]!.row.reward));
+    await cards
+      .nth(1)
+      .getByRole('link', { name: /^before training/ })
+      .click();
+    await page.waitForURL(/tab=before&scenario=eval\.0\.4\.\d+$/);
+    const heads = page.locator('.diff-table thead th');
+    await expect.poll(() => heads.allTextContents()).toEqual(['before training', 'after step 4']);
+    expect(await page.getByLabel('Scenario', { exact: true }).inputValue()).toBe(attempts[1]!.row.id);
   });
 
   test('rewards and metrics are sorted by a click on a head', async () => {
