@@ -1,13 +1,15 @@
 /** Attempts of one scenario side by side, as on a group's page and in the report. */
 import { useState } from 'preact/hooks';
 import { formatNumber } from '../../core/format.ts';
-import type { AttemptView } from '../../views/api/attempt-views.ts';
+import type { AttemptView, TurnView } from '../../views/api/attempt-views.ts';
 import { Logs, metricFacts, Outcome, Reward } from './attempt-facts.tsx';
 import { HostedCalls } from './hosted.tsx';
 import { Turn } from './turn.tsx';
 
 interface CardProps {
   readonly attempt: AttemptView;
+  /** Number of first messages that all prompts share and that stand elsewhere. */
+  readonly shared?: number;
   /** Address of its own page; null in the report, which has none. */
   readonly href: string | null;
   /** Address of its scenario beside itself before training. */
@@ -17,12 +19,13 @@ interface CardProps {
 /** Turns that a card shows at first: a card beside fifteen others is read from its top. */
 const FIRST_TURNS = 30;
 
-export function AttemptCard({ attempt, href, beforeHref }: CardProps) {
-  const [isWhole, setWhole] = useState(attempt.turns.length <= FIRST_TURNS);
-  const turns = isWhole ? attempt.turns : attempt.turns.slice(0, FIRST_TURNS);
+export function AttemptCard({ attempt, shared = 0, href, beforeHref }: CardProps) {
+  const own = withoutShared(attempt.turns, shared);
+  const [isWhole, setWhole] = useState(own.length <= FIRST_TURNS);
+  const turns = isWhole ? own : own.slice(0, FIRST_TURNS);
   const facts = metricFacts(attempt);
   return (
-    <article class={isLong(attempt) ? 'card attempt long' : 'card attempt'} aria-label={attempt.title}>
+    <article class={isLong(own) ? 'card attempt long' : 'card attempt'} aria-label={attempt.title}>
       <header>
         <span class="name">{href === null ? <bdi>{attempt.title}</bdi> : <a href={href}>{attempt.title}</a>}</span>
         <Reward reward={attempt.row.reward} advantage={attempt.row.advantage} />
@@ -52,7 +55,11 @@ export function AttemptCard({ attempt, href, beforeHref }: CardProps) {
   );
 }
 
-function isLong({ turns }: AttemptView): boolean {
+function withoutShared([first, ...others]: readonly TurnView[], shared: number): readonly TurnView[] {
+  return first === undefined ? [] : [{ ...first, messages: first.messages.slice(shared) }, ...others];
+}
+
+function isLong(turns: readonly TurnView[]): boolean {
   return turns.some((turn) =>
     [...turn.messages, turn.answer].some((message) => message.text.length > 120 || message.toolCalls.length > 0),
   );

@@ -97,6 +97,20 @@ await describePages('pages of a step and below', folder, (pages) => {
     await expect.poll(() => cards.count()).toBe(group.attempts.length);
   });
 
+  test('what all prompts of a group share is shown once, above its attempts', async () => {
+    const { attempts } = await ask<GroupView>('runs/demo/groups/0.3.1');
+    const { messages, answer } = attempts[0]!.turns[0]!;
+    const page = await open('/runs/demo/groups/0.3.1');
+    const shared = page.locator('.shared-prompt');
+    await shared.waitFor();
+    const cards = (await page.locator('.attempts').textContent())!;
+    expect(cards).toContain(answer.text);
+    for (const { text } of messages) {
+      expect(await shared.textContent()).toContain(text);
+      expect(cards).not.toContain(text);
+    }
+  });
+
   test('two attempts are compared word by word, the best beside the worst', async () => {
     const { attempts } = await ask<GroupView>('runs/demo/groups/0.3.1');
     const page = await open('/runs/demo/groups/0.3.1?tab=diff');

@@ -1,7 +1,7 @@
 /** Computations of the attempt's pages, without a browser. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { alignBlocks, diffWords, type Block } from '../../../browser/attempt/align.ts';
+import { alignBlocks, countShared, diffWords, type Block } from '../../../browser/attempt/align.ts';
 import { curlCommand, shellQuote } from '../../../browser/attempt/curl.ts';
 import { indentJson } from '../../../browser/attempt/json-text.ts';
 import { numbersOf, scaleOf, shadeOf } from '../../../browser/attempt/overlays.ts';
@@ -127,6 +127,17 @@ test('messages that differ stand beside one of their own role, the others alone,
     ['a result', null],
     ['yes', 'no'],
   ]);
+});
+
+test('prompts share the messages with which all of them begin', () => {
+  const message = (text: string, cut = 0) => ({ role: 'user', text, toolCalls: [], cut });
+  const attempt = (...texts: string[]) => ({ turns: [{ messages: texts.map((text) => message(text)) }] });
+  expect(countShared([attempt('a', 'b', 'c'), attempt('a', 'b', 'd')])).toBe(2);
+  expect(countShared([attempt('a', 'b'), attempt('a')])).toBe(1);
+  expect(countShared([attempt('a'), { turns: [] }, attempt('a')])).toBe(1);
+  expect(countShared([attempt('a')])).toBe(0);
+  const cut = { turns: [{ messages: [message('a', 5)] }] };
+  expect(countShared([cut, cut])).toBe(0);
 });
 
 test('words that differ are marked on both sides, and the text of each side stays whole', () => {
