@@ -194,7 +194,7 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     const page = await open('/runs/demo/attempts?fromStep=20&toStep=22&sort=reward');
     const found = await ask<AttemptsView>('runs/demo/attempts?fromStep=20&toStep=22&sort=reward');
     const table = page.getByRole('grid', { name: 'Attempts of demo' });
-    await expect.poll(() => cellsOf(table, 2)).toEqual(found.rows.map(({ reward }) => formatNumber(reward)));
+    await expect.poll(() => cellsOf(table, 1)).toEqual(found.rows.map(({ reward }) => formatNumber(reward)));
     expect(await table.getByRole('link').first().getAttribute('href')).toBe(
       `#/runs/demo/attempts/${found.rows[0]!.id}`,
     );
@@ -205,6 +205,18 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String((await total()) + 1));
     await table.evaluate((element) => element.scrollTo(0, element.scrollHeight));
     await expect.poll(async () => (await cellsOf(table, 0)).at(-1)).toMatch(/attempt \d+$/);
+  });
+
+  test('the list of attempts has their answers; in a narrow window their rewards are in sight', async () => {
+    const path = 'runs/demo/attempts?kind=eval';
+    const page = await open(`/${path}`, { viewport: { width: 390, height: 700 } });
+    const { rows } = await ask<AttemptsView>(path);
+    const table = page.getByRole('grid', { name: 'Attempts of demo' });
+    const answers = rows.slice(0, 5).map(({ answer }) => answer);
+    await expect.poll(async () => (await cellsOf(table, 2)).slice(0, 5)).toEqual(answers);
+    expect(answers[0]).toMatch(/^The answer is (right|wrong): /);
+    const reward = table.getByRole('row').nth(1).getByRole('gridcell').nth(1);
+    expect(await rightEnd(reward)).toBeLessThan(390);
   });
 
   test('a wrong filter is said in words', async () => {
@@ -252,6 +264,11 @@ function cellsOf(table: Locator, column: number): Promise<string[]> {
         .map((row) => row.children[at]!.textContent),
     column,
   );
+}
+
+async function rightEnd(cell: Locator): Promise<number> {
+  const { x, width } = (await cell.boundingBox())!;
+  return x + width;
 }
 
 /** Pixels in sight without a row, at the worst of many places, in the frame after each jump. */

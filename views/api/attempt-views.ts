@@ -11,6 +11,8 @@ export interface AttemptRow {
   readonly group: number | null;
   readonly attempt: number;
   readonly scenario: string;
+  /** First line of its last sampled message, without thoughts, at most 200 characters; of calls alone the tools. Null: it called no model. */
+  readonly answer: string | null;
   readonly reward: number | null;
   /** Reward minus the group's mean. */
   readonly advantage: number | null;
