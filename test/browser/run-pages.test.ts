@@ -38,6 +38,23 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     await page.waitForURL(/\?filter=running$/);
   });
 
+  test('at 1280 pixels nothing is clipped in the list of runs, nor the ids of groups; at 390 the result is in sight', async () => {
+    const page = await open('/');
+    const runs = page.getByRole('grid', { name: 'Runs' });
+    await runs.getByRole('row').nth(3).waitFor();
+    expect(await clipped(runs)).toEqual([]);
+    await goTo(page, `/runs/demo/steps/${STEPS}`);
+    const groups = page.getByRole('grid', { name: 'Groups' });
+    await groups.getByRole('row').nth(1).waitFor();
+    expect(await clipped(groups)).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 700 });
+    await goTo(page, '/');
+    const result = runs.getByRole('row', { name: /demo/ }).getByRole('gridcell').nth(1);
+    const [{ heldOut }] = (await ask<RunRow[]>('runs')).filter(({ run }) => run === 'demo') as [RunRow];
+    expect(await result.textContent()).toContain(formatNumber(heldOut!.value));
+    expect(await rightEnd(result)).toBeLessThan(390);
+  });
+
   test('two chosen runs are compared: a curve for each, a table of the numbers, the settings that differ', async () => {
     const page = await open('/');
     const compare = page.getByRole('button', { name: 'Compare' });
@@ -263,6 +280,15 @@ function cellsOf(table: Locator, column: number): Promise<string[]> {
         .toSorted((a, b) => Number(a.getAttribute('aria-rowindex')) - Number(b.getAttribute('aria-rowindex')))
         .map((row) => row.children[at]!.textContent),
     column,
+  );
+}
+
+/** Texts of cells that are wider than their column. */
+function clipped(table: Locator): Promise<string[]> {
+  return table.evaluate((element) =>
+    [...element.querySelectorAll('.cell, .cell .two-lines > *')]
+      .filter(({ clientWidth, scrollWidth }) => scrollWidth > clientWidth)
+      .map(({ textContent }) => textContent),
   );
 }
 
