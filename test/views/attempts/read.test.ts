@@ -36,6 +36,12 @@ test('a step has its summary, its groups with all rewards, and the step’s own 
   );
 });
 
+test('groups that were not trained are counted, beside those that were', async () => {
+  const { warnings, summary } = await viewStep(contextOf(await fixture({ steps: 9 })), 'demo', '9', NO_QUERY);
+  expect(summary).toMatchObject({ groups: 8, unused: { 'no-variance': 1 } });
+  expect(warnings[0]).toBe('not trained: 1 group had identical rewards (no learning signal)');
+});
+
 test('the record, the page and the tokens of each attempt have its numbers, last attempt and first alike', async () => {
   const store = await fixture();
   const { attempts } = await readRecords(store, { run: 'demo', branch: 0, step: 2, group: 1 });
