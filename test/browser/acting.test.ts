@@ -154,6 +154,42 @@ await describePages('acting', folder, ({ open, openApart }) => {
     await dialog.waitFor({ state: 'detached' });
   });
 
+  test('settings are chosen from a list with their values and ranges; a step has its range', async () => {
+    const page = await open('/');
+    await page.route('**/api/events', (route) => route.abort());
+    await page.route('**/api/runs', async (route) => {
+      const rows = (await (await route.fetch()).json()) as object[];
+      await json(
+        route,
+        rows.map((row) => ({ ...row, state: 'running' })),
+      );
+    });
+    const taken = await takeActions(page, (request) => result(request, 'Run demo gets a temperature.'));
+    await page.reload();
+    await goTo(page, '/runs/demo');
+    const menu = page.locator('.action-menu .menu');
+    await menu.locator('summary').click();
+    await menu.getByRole('button', { name: 'Roll back' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('from 0 to 3').waitFor();
+    expect(await menu.getAttribute('open')).toBeNull();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await menu.locator('summary').click();
+    await menu.getByRole('button', { name: 'Change settings' }).click();
+    const choice = dialog.getByLabel('Add a setting');
+    await choice.waitFor();
+    expect(await choice.textContent()).toContain('temperature, now 1: greater than 0 and at most 2');
+    await choice.selectOption('temperature=1');
+    const lines = dialog.locator('textarea');
+    expect(await lines.inputValue()).toBe('temperature=1');
+    await lines.fill('temperature=0.8');
+    await choice.selectOption('groupSize=4');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByText('Run demo gets a temperature.').waitFor();
+    expect(taken[0]?.settings).toEqual({ temperature: '0.8', groupSize: '4' });
+  });
+
   test('a replay begins at the turn whose button was pressed, and leads to what it made', async () => {
     const page = await open('/');
     const made = '0.2.0.1';
