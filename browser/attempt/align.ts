@@ -27,7 +27,8 @@ export function blocksOf(turns: readonly TurnView[]): Block[] {
   );
 }
 
-function plainText({ text, toolCalls }: MessageView): string {
+/** Calls of tools as one would write them. */
+export function plainText({ text, toolCalls }: MessageView): string {
   return [text, ...toolCalls.map((call) => `${call.name}(${call.arguments})`)].filter((part) => part !== '').join('\n');
 }
 

@@ -5,6 +5,7 @@
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
+import type { AttemptsView, AttemptView } from '../../views/api/attempt-views.ts';
 import type { ActionRequest, ActionResult, ChatEvent, ChatRequest } from '../../views/api/requests.ts';
 import type { ServerInfo } from '../../views/api/run-views.ts';
 import { findViolations } from './axe.ts';
@@ -41,7 +42,7 @@ const result = (request: ActionRequest, says: string, made: string | null = null
   made: request.isConfirmed ? made : null,
 });
 
-await describePages('acting', folder, ({ open, openApart }) => {
+await describePages('acting', folder, ({ open, openApart, ask }) => {
   test('an action is done only after the server said what will happen, and is the same one when it is sent again', async () => {
     const page = await open('/');
     const failures = ['the disk is away'];
@@ -242,5 +243,29 @@ await describePages('acting', folder, ({ open, openApart }) => {
     await expect.poll(() => page.locator('.chat-log').getByText('stopped').count()).toBe(2);
     await page.getByRole('button', { name: 'Clear' }).click();
     expect(await page.locator('.chat-log .message').count()).toBe(0);
+  });
+
+  test('a chat begins as a scenario of the agent: with its system prompt, and its question to be sent', async () => {
+    const find = async () => (await ask<AttemptsView>('runs/demo/attempts?kind=eval&limit=1')).rows[0];
+    await expect.poll(find).toBeDefined();
+    const attempt = await find();
+    const { turns } = await ask<AttemptView>(`runs/demo/attempts/${attempt!.id}`);
+    const [system, question] = turns[0]!.messages;
+    const page = await open('/runs/demo/chat?left=demo@3');
+    const asked: ChatRequest[] = [];
+    await page.route('**/api/chat', async (route) => {
+      asked.push(route.request().postDataJSON() as ChatRequest);
+      const end: ChatEvent = { kind: 'end', finishReason: 'stop', tokens: 1 };
+      await route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(end)}\n\n` });
+    });
+    await page.getByLabel('Begin as a scenario of the agent').selectOption(attempt!.scenario);
+    await expect.poll(() => page.getByLabel('System prompt').inputValue()).toBe(system!.text);
+    expect(await page.getByLabel('Message').inputValue()).toBe(question!.text);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByText('ended by stop, 1 token').waitFor();
+    expect(asked[0]?.messages).toEqual([
+      { role: 'system', content: system!.text },
+      { role: 'user', content: question!.text },
+    ]);
   });
 });

@@ -9,6 +9,7 @@ import { splitAttemptId } from '../../../browser/attempt/places.ts';
 import { splitThoughts } from '../../../browser/attempt/thoughts.ts';
 import { chunkStarts, showToken } from '../../../browser/attempt/token-text.ts';
 import { actionsFor, readActionForm, whyNot } from '../../../browser/parts/action-fields.ts';
+import { splitPrompt } from '../../../browser/pages/prompt-parts.ts';
 import { readEvents } from '../../../browser/pages/read-events.ts';
 import type { TurnTokens } from '../../../views/api/attempt-views.ts';
 
@@ -177,6 +178,19 @@ test('an action that cannot be taken says why', () => {
   expect(whyNot('pause', { ...info, isReadOnly: true })).toContain('--read-only');
   expect(whyNot('pause', { ...info, hasTemporal: false })).toContain('No Temporal server');
   expect(whyNot('replay', { ...info, hasTemporal: false })).toBeNull();
+});
+
+test('a recorded prompt is a system prompt, what was said, and the message that waits to be sent', () => {
+  const message = (role: string, text: string) => ({ role, text, toolCalls: [], cut: 0 });
+  const said = (role: string, content: string) => ({ role, content, note: null, isError: false });
+  const prompt = [message('system', 'Be short.'), message('user', 'a'), message('assistant', 'b'), message('user', 'c')];
+  expect(splitPrompt(prompt)).toEqual({
+    system: 'Be short.',
+    said: [said('user', 'a'), said('assistant', 'b')],
+    text: 'c',
+  });
+  expect(splitPrompt(prompt.slice(0, 3)).text).toBe('');
+  expect(splitPrompt([])).toEqual({ system: '', said: [], text: '' });
 });
 
 test('events of a chat are read whole, however their bytes are cut', async () => {
