@@ -12,7 +12,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
   {
     key: 'run',
     label: 'Run',
-    width: 'minmax(150px, 2.4fr)',
+    width: 'minmax(146px, 2.4fr)',
     value: ({ run }) => run,
     render: ({ run, agent, baseModel, parent }) => (
       <span class="two-lines">
@@ -71,7 +71,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
     key: 'time',
     label: 'Time',
     align: 'end',
-    width: 'minmax(100px, 0.8fr)',
+    width: 'minmax(96px, 0.8fr)',
     value: ({ wallSeconds }) => wallSeconds,
     render: ({ wallSeconds }) => formatDuration(wallSeconds),
   },
@@ -86,7 +86,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
   {
     key: 'host',
     label: 'Host',
-    width: 'minmax(76px, 0.9fr)',
+    width: 'minmax(84px, 0.9fr)',
     value: ({ host }) => host,
     render: ({ host }) => <span title={host ?? undefined}>{host ?? <span class="dim">–</span>}</span>,
   },

@@ -10,7 +10,7 @@ export interface HeldOutNumber {
   readonly interval: readonly [low: number, high: number] | null;
 }
 
-export interface HeldOutResult {
+interface HeldOutResult {
   /** `reward`, or a rate such as `win`. */
   readonly label: string;
   /** Null if the run was not evaluated before its first step. */
