@@ -75,13 +75,20 @@ export function describeHeadline(evaluation: EvalResult): string {
   return `${formatNumber(value)} ${label}`;
 }
 
-/** `0.925 win (0.880 to 0.954)`: with the 95 % interval where the headline is a share of attempts. */
-export function describeHeadlineWithInterval(evaluation: EvalResult): string {
+/** 95 % interval of the headline; null where it is no share of attempts. */
+export function headlineInterval(evaluation: EvalResult): readonly [low: number, high: number] | null {
   const { label, value } = headline(evaluation);
   const played = evaluation.attempts - evaluation.failed;
-  if (label === 'reward' || value === null || played < 1) return describeHeadline(evaluation);
+  if (label === 'reward' || value === null || played < 1) return null;
   const { low, high } = estimateShare(value, played);
-  return `${describeHeadline(evaluation)} (${formatNumber(low)} to ${formatNumber(high)})`;
+  return [low, high];
+}
+
+/** `0.925 win (0.880 to 0.954)` */
+export function describeHeadlineWithInterval(evaluation: EvalResult): string {
+  const interval = headlineInterval(evaluation);
+  const bounds = interval === null ? '' : ` (${formatNumber(interval[0])} to ${formatNumber(interval[1])})`;
+  return describeHeadline(evaluation) + bounds;
 }
 
 /** `reward 0.120 · win 0.512 · illegal 0.081`; `spread` stands beside the reward. */

@@ -1,7 +1,6 @@
 /** What a run has reached on its held-out scenarios: before training, and by its newest evaluation. Pure. */
 import type { EvalResult, RunState } from '../../core/contract.ts';
-import { estimateShare } from '../../core/estimates.ts';
-import { headline } from '../../core/format.ts';
+import { headline, headlineInterval } from '../../core/format.ts';
 
 export interface HeldOutNumber {
   readonly evaluation: EvalResult;
@@ -29,7 +28,7 @@ export function findHeldOut(
   const numberOf = (evaluation: EvalResult): HeldOutNumber => ({
     evaluation,
     value: headline(evaluation).value,
-    interval: intervalOf(evaluation) ?? rewards[evaluation.step] ?? null,
+    interval: headlineInterval(evaluation) ?? rewards[evaluation.step] ?? null,
   });
   const isFirst = newest.step === 0;
   const before = isFirst ? newest : evalBefore;
@@ -38,13 +37,4 @@ export function findHeldOut(
     before: before === null ? null : numberOf(before),
     after: isFirst ? null : numberOf(newest),
   };
-}
-
-/** Of a rate; that of a mean reward needs each attempt's. */
-function intervalOf(evaluation: EvalResult): HeldOutNumber['interval'] {
-  const { label, value } = headline(evaluation);
-  const played = evaluation.attempts - evaluation.failed;
-  if (label === 'reward' || value === null || played < 1) return null;
-  const { low, high } = estimateShare(value, played);
-  return [low, high];
 }
