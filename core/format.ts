@@ -75,20 +75,27 @@ export function describeHeadline(evaluation: EvalResult): string {
   return `${formatNumber(value)} ${label}`;
 }
 
-/** `0.925 win (0.880 to 0.954)`: with the 95 % interval where the headline is a share of attempts. */
-function describeHeadlineWithInterval(evaluation: EvalResult): string {
+/** 95 % interval of the headline; null where it is no share of attempts. */
+export function headlineInterval(evaluation: EvalResult): readonly [low: number, high: number] | null {
   const { label, value } = headline(evaluation);
   const played = evaluation.attempts - evaluation.failed;
-  if (label === 'reward' || value === null || played < 1) return describeHeadline(evaluation);
+  if (label === 'reward' || value === null || played < 1) return null;
   const { low, high } = estimateShare(value, played);
-  return `${describeHeadline(evaluation)} (${formatNumber(low)} to ${formatNumber(high)})`;
+  return [low, high];
+}
+
+/** `0.925 win (0.880 to 0.954)` */
+function describeHeadlineWithInterval(evaluation: EvalResult): string {
+  const interval = headlineInterval(evaluation);
+  const bounds = interval === null ? '' : ` (${formatNumber(interval[0])} to ${formatNumber(interval[1])})`;
+  return describeHeadline(evaluation) + bounds;
 }
 
 /** `before: 0.510 win (0.441 to 0.578) · after: 0.930 win (0.886 to 0.958) (200 held-out scenarios, 95 % intervals)` */
 export function describeHeldOutChange(evalBefore: EvalResult, evalAfter: EvalResult | null, step: number): string {
   const before = describeHeadlineWithInterval(evalBefore);
   const after = evalAfter && ` · after: ${describeHeadlineWithInterval(evalAfter)}${olderThan(step, evalAfter)}`;
-  const intervals = before.endsWith(')') ? ', 95 % intervals' : '';
+  const intervals = headlineInterval(evalBefore) === null ? '' : ', 95 % intervals';
   return `before: ${before}${after ?? ''} (${describeHeldOut(evalBefore)}${intervals})`;
 }
 

@@ -32,11 +32,11 @@ export function countUnused(played: readonly GroupResult[]): Unused {
   return unused;
 }
 
-/** `every group had identical rewards (no learning signal)`, or `6 groups had …, 2 groups had …`. */
-export function describeUnused(unused: Unused): string {
+/** `every group had identical rewards (no learning signal)`, or `6 groups had …, 2 groups had …`. `isAll`: no group was trained. */
+export function describeUnused(unused: Unused, isAll = true): string {
   const counts = Object.entries(unused);
   if (counts.length === 0) return 'there were no groups';
-  if (counts.length === 1) return `every group had ${hadOf(counts[0]![0])}`;
+  if (counts.length === 1 && isAll) return `every group had ${hadOf(counts[0]![0])}`;
   return counts.map(([use, count]) => `${count} ${count === 1 ? 'group' : 'groups'} had ${hadOf(use)}`).join(', ');
 }
 

@@ -39,6 +39,11 @@ const OF_ATTEMPTS: readonly Setting[] = ['temperature', 'groupSize'];
 
 export const SETTINGS = Object.keys(RULES) as readonly Setting[];
 
+/** `a number of at least 0` */
+export function rangeOf(setting: Setting): string {
+  return RULES[setting].words;
+}
+
 export function settingOf(config: RunConfig, setting: Setting): number | null {
   return setting === 'temperature' ? config.rollout.temperature : config[setting];
 }

@@ -27,7 +27,8 @@ export function blocksOf(turns: readonly TurnView[]): Block[] {
   );
 }
 
-function plainText({ text, toolCalls }: MessageView): string {
+/** Calls of tools as one would write them. */
+export function plainText({ text, toolCalls }: MessageView): string {
   return [text, ...toolCalls.map((call) => `${call.name}(${call.arguments})`)].filter((part) => part !== '').join('\n');
 }
 
@@ -93,4 +94,15 @@ export function diffWords(left: string, right: string): WordPart[] {
     text: value,
     kind: added ? 'added' : removed ? 'removed' : 'same',
   }));
+}
+
+/** Number of messages with which every attempt's first prompt begins; 0 for a single attempt. */
+export function countShared(attempts: readonly { readonly turns: readonly Pick<TurnView, 'messages'>[] }[]): number {
+  const [first, ...others] = attempts.flatMap(({ turns }) => (turns[0] === undefined ? [] : [turns[0].messages]));
+  if (first === undefined || others.length === 0) return 0;
+  // What was cut off of a long one may differ.
+  const isShared = (message: MessageView, at: number): boolean =>
+    message.cut === 0 && others.every((messages) => JSON.stringify(messages[at]) === JSON.stringify(message));
+  const end = first.findIndex((message, at) => !isShared(message, at));
+  return end === -1 ? first.length : end;
 }

@@ -1,31 +1,44 @@
 /** Attempts of one scenario side by side, as on a group's page and in the report. */
 import { useState } from 'preact/hooks';
 import { formatNumber } from '../../core/format.ts';
-import type { AttemptView } from '../../views/api/attempt-views.ts';
+import type { AttemptView, TurnView } from '../../views/api/attempt-views.ts';
 import { Logs, metricFacts, Outcome, Reward } from './attempt-facts.tsx';
 import { HostedCalls } from './hosted.tsx';
 import { Turn } from './turn.tsx';
 
 interface CardProps {
   readonly attempt: AttemptView;
+  /** Number of first messages that all prompts share and that stand elsewhere. */
+  readonly shared?: number;
   /** Address of its own page; null in the report, which has none. */
   readonly href: string | null;
+  /** Address of its scenario beside itself before training. */
+  readonly beforeHref?: string | undefined;
 }
 
 /** Turns that a card shows at first: a card beside fifteen others is read from its top. */
 const FIRST_TURNS = 30;
 
-export function AttemptCard({ attempt, href }: CardProps) {
-  const [isWhole, setWhole] = useState(attempt.turns.length <= FIRST_TURNS);
-  const turns = isWhole ? attempt.turns : attempt.turns.slice(0, FIRST_TURNS);
+export function AttemptCard({ attempt, shared = 0, href, beforeHref }: CardProps) {
+  const own = withoutShared(attempt.turns, shared);
+  const [isWhole, setWhole] = useState(own.length <= FIRST_TURNS);
+  const turns = isWhole ? own : own.slice(0, FIRST_TURNS);
   const facts = metricFacts(attempt);
   return (
-    <article class={isLong(attempt) ? 'card attempt long' : 'card attempt'} aria-label={attempt.title}>
+    <article class={isLong(own) ? 'card attempt long' : 'card attempt'} aria-label={attempt.title}>
       <header>
         <span class="name">{href === null ? <bdi>{attempt.title}</bdi> : <a href={href}>{attempt.title}</a>}</span>
         <Reward reward={attempt.row.reward} advantage={attempt.row.advantage} />
       </header>
       <p class="facts">{facts.length === 0 ? '\u00a0' : facts.join(' · ')}</p>
+      {attempt.before !== undefined && (
+        <p class="facts">
+          <a href={beforeHref}>
+            before training {formatNumber(attempt.before.reward)}
+            <span class="visually-hidden">, {attempt.title}</span>
+          </a>
+        </p>
+      )}
       <Outcome attempt={attempt} />
       {turns.map((turn, index) => (
         <Turn key={turn.call} turn={turn} index={index} isCompact />
@@ -42,7 +55,11 @@ export function AttemptCard({ attempt, href }: CardProps) {
   );
 }
 
-function isLong({ turns }: AttemptView): boolean {
+function withoutShared([first, ...others]: readonly TurnView[], shared: number): readonly TurnView[] {
+  return first === undefined ? [] : [{ ...first, messages: first.messages.slice(shared) }, ...others];
+}
+
+function isLong(turns: readonly TurnView[]): boolean {
   return turns.some((turn) =>
     [...turn.messages, turn.answer].some((message) => message.text.length > 120 || message.toolCalls.length > 0),
   );

@@ -5,12 +5,19 @@ import type { AttemptView } from '../../views/api/attempt-views.ts';
 import { alignBlocks, blocksOf, diffWords, type AlignedRow, type Block, type WordPart } from './align.ts';
 import { LongText } from './message.tsx';
 
-export function ConversationDiff({ left, right }: { left: AttemptView; right: AttemptView }) {
+interface DiffProps {
+  readonly left: AttemptView;
+  readonly right: AttemptView;
+  /** Heads of the columns; default: the attempts' own titles. */
+  readonly titles?: readonly [left: string, right: string];
+}
+
+export function ConversationDiff({ left, right, titles = [left.title, right.title] }: DiffProps) {
   const rows = useMemo(() => alignBlocks(blocksOf(left.turns), blocksOf(right.turns)), [left, right]);
   const differing = rows.filter(({ isSame }) => !isSame).length;
   const [isOnlyDiffering, setOnlyDiffering] = useState(false);
   return (
-    <section class="card diff" aria-label={`${left.title} and ${right.title} compared`}>
+    <section class="card diff" aria-label={`${titles[0]} and ${titles[1]} compared`}>
       <p class="diff-summary">
         {differing === 0
           ? 'The two conversations are the same.'
@@ -23,8 +30,8 @@ export function ConversationDiff({ left, right }: { left: AttemptView; right: At
       <table class="diff-table">
         <thead>
           <tr>
-            <th scope="col">{left.title}</th>
-            <th scope="col">{right.title}</th>
+            <th scope="col">{titles[0]}</th>
+            <th scope="col">{titles[1]}</th>
           </tr>
         </thead>
         <tbody>

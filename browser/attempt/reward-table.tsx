@@ -66,6 +66,7 @@ function columnsOf(attempts: readonly AttemptView[]): Column[] {
   const all: Column[] = [
     { name: 'reward', of: ({ row }) => row.reward },
     { name: 'advantage', of: ({ row }) => row.advantage },
+    { name: 'before training', of: ({ before }) => before?.reward ?? null },
     ...names(({ scores }) => scores).map((name) => ({ name, of: ({ scores }: AttemptView) => scores[name] ?? null })),
     ...names(({ metrics }) => metrics).map((name) => ({
       name,

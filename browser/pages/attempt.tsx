@@ -2,7 +2,7 @@
 import { useCallback, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { formatDuration, formatNumber, plural } from '../../core/format.ts';
-import type { AttemptView, TokensView } from '../../views/api/attempt-views.ts';
+import type { AttemptView, BeforeView, TokensView } from '../../views/api/attempt-views.ts';
 import { HostedCalls } from '../attempt/hosted.tsx';
 import { formatMetric, Logs, Outcome, Reward } from '../attempt/attempt-facts.tsx';
 import { LongText } from '../attempt/message.tsx';
@@ -139,6 +139,9 @@ function Head({ run, id, attempt }: AttemptProps) {
             ['policy', attempt.policy ?? '–'],
             ['adapter', attempt.adapterSha256 === null ? '–' : <Hash value={attempt.adapterSha256} />],
             ['advantage', formatNumber(row.advantage)],
+            ...(attempt.before === undefined
+              ? []
+              : [['before training', <Before run={run} before={attempt.before} />] as const]),
             ['sampled tokens', `${row.sampledTokens} in ${plural(row.turns, 'turn')}`],
             ['time', attempt.seconds === null ? '–' : formatDuration(attempt.seconds)],
             ...Object.entries({ ...attempt.scores, ...attempt.metrics }).map(
@@ -149,6 +152,11 @@ function Head({ run, id, attempt }: AttemptProps) {
       </div>
     </>
   );
+}
+
+/** The same scenario, as the policy before training played it. */
+function Before({ run, before }: { run: string; before: BeforeView }) {
+  return <a href={hrefTo('runs', run, 'attempts', before.id)}>reward {formatNumber(before.reward)}</a>;
 }
 
 function Hash({ value }: { value: string }) {

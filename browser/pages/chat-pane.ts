@@ -2,15 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { plural } from '../../core/format.ts';
 import type { ChatRequest } from '../../views/api/requests.ts';
+import type { Said } from './prompt-parts.ts';
 import { streamChat } from './chat-stream.ts';
-
-interface Said {
-  readonly role: 'user' | 'assistant';
-  readonly content: string;
-  /** How the answer ended, or what went wrong; null while it comes. */
-  readonly note: string | null;
-  readonly isError: boolean;
-}
 
 export interface ChatSettings {
   readonly system: string;
@@ -24,6 +17,8 @@ export interface ChatSide {
   readonly waiting: string | null;
   readonly send: (model: string, text: string, settings: ChatSettings) => Promise<void>;
   readonly stop: () => void;
+  /** Replaces the conversation. */
+  readonly begin: (said: readonly Said[]) => void;
   readonly clear: () => void;
 }
 
@@ -32,11 +27,15 @@ export function useChatSide(): ChatSide {
   const [waiting, setWaiting] = useState<string | null>(null);
   const stopper = useRef<AbortController | null>(null);
   useEffect(() => () => stopper.current?.abort(), []);
-  const change = (update: (last: Said) => Said): void => setSaid((all) => [...all.slice(0, -1), update(all.at(-1)!)]);
 
   const send = async (model: string, text: string, settings: ChatSettings): Promise<void> => {
     const controller = new AbortController();
     stopper.current = controller;
+    // What comes after another conversation has begun is not its own.
+    const isCurrent = (): boolean => stopper.current === controller;
+    const change = (update: (last: Said) => Said): void => {
+      if (isCurrent()) setSaid((all) => [...all.slice(0, -1), update(all.at(-1)!)]);
+    };
     const asked = [...said, { role: 'user', content: text, note: null, isError: false } as const];
     setSaid([...asked, { role: 'assistant', content: '', note: null, isError: false }]);
     setWaiting('waiting for the answer');
@@ -51,6 +50,12 @@ export function useChatSide(): ChatSide {
       const note = controller.signal.aborted ? 'stopped' : (error as Error).message;
       change((last) => ({ ...last, note, isError: !controller.signal.aborted }));
     }
+    if (isCurrent()) setWaiting(null);
+  };
+  const begin = (next: readonly Said[]): void => {
+    stopper.current?.abort();
+    stopper.current = null;
+    setSaid(next);
     setWaiting(null);
   };
   return {
@@ -58,10 +63,8 @@ export function useChatSide(): ChatSide {
     waiting,
     send,
     stop: () => stopper.current?.abort(),
-    clear: () => {
-      stopper.current?.abort();
-      setSaid([]);
-    },
+    begin,
+    clear: () => begin([]),
   };
 }
 

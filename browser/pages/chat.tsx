@@ -1,12 +1,15 @@
 /** Chat with one model, or with two side by side: checkpoints of the run, its base model, a hosted model. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { MessageView } from '../../views/api/attempt-views.ts';
 import type { CheckpointRow, ServerInfo } from '../../views/api/run-views.ts';
 import { LongText } from '../attempt/message.tsx';
 import { useData } from '../data.ts';
 import { useQuery } from '../location.ts';
 import { Notice } from '../parts/small.tsx';
 import { useChatSide, type ChatSettings, type ChatSide } from './chat-pane.ts';
+import { splitPrompt } from './prompt-parts.ts';
+import { ScenarioStart } from './scenario-start.tsx';
 
 export function ChatPage({ run }: { run: string }) {
   const checkpoints = useData<CheckpointRow[]>(`runs/${encodeURIComponent(run)}/checkpoints`).value ?? [];
@@ -59,6 +62,12 @@ function Desk({ run, left, right, onModel }: DeskProps) {
   const sides = [first, second];
   const [text, setText] = useState('');
   const [settings, setSettings] = useState<ChatSettings>({ system: '', temperature: 1, maxTokens: 512 });
+  const begin = (prompt: readonly MessageView[]): void => {
+    const { system, said, text: asked } = splitPrompt(prompt);
+    setSettings({ ...settings, system });
+    sides.forEach((side) => side.begin(said));
+    setText(asked);
+  };
   const isAnswering = first.waiting !== null || second.waiting !== null;
   const send = (): void => {
     if (text.trim() === '' || isAnswering || left === '') return;
@@ -68,7 +77,9 @@ function Desk({ run, left, right, onModel }: DeskProps) {
   };
   return (
     <>
-      <Settings settings={settings} onChange={setSettings} />
+      <Settings settings={settings} onChange={setSettings}>
+        <ScenarioStart run={run} onStart={begin} />
+      </Settings>
       <div class="chats">
         <Pane side={first} model={left} label="Model" onModel={(model) => onModel('left', model)} />
         {right !== '' && (
@@ -78,7 +89,7 @@ function Desk({ run, left, right, onModel }: DeskProps) {
       <ChatForm
         text={text}
         onText={setText}
-        isAnswering={first.waiting !== null || second.waiting !== null}
+        isAnswering={isAnswering}
         isOff={left === ''}
         onSend={send}
         onStop={() => sides.forEach((side) => side.stop())}
@@ -148,14 +159,22 @@ function ChatForm({ text, onText, isAnswering, isOff, onSend, onStop, onClear, c
   );
 }
 
-function Settings({ settings, onChange }: { settings: ChatSettings; onChange: (settings: ChatSettings) => void }) {
+interface SettingsProps {
+  readonly settings: ChatSettings;
+  readonly onChange: (settings: ChatSettings) => void;
+  readonly children: ComponentChildren;
+}
+
+function Settings({ settings, onChange, children }: SettingsProps) {
   const number = (text: string): number | null =>
     text.trim() === '' || Number.isNaN(Number(text)) ? null : Number(text);
   return (
     <div class="card chat-settings">
+      {children}
       <label>
         <span class="note">System prompt</span>
-        <input
+        <textarea
+          rows={Math.min(6, settings.system.split('\n').length)}
           value={settings.system}
           onInput={(event) => onChange({ ...settings, system: event.currentTarget.value })}
         />
@@ -172,7 +191,7 @@ function Settings({ settings, onChange }: { settings: ChatSettings; onChange: (s
         />
       </label>
       <label>
-        <span class="note">Most tokens</span>
+        <span class="note">Token limit</span>
         <input
           type="number"
           min="1"

@@ -89,7 +89,7 @@ function columnsOf(chosen: readonly string[], toggle: (key: string) => void): Ta
 const NAME: TableColumn<CheckpointRow> = {
   key: 'name',
   label: 'Checkpoint',
-  width: 'minmax(130px, 1fr)',
+  width: 'minmax(176px, 1.2fr)',
   value: ({ branch, step }) => branch * 1e7 + step,
   render: (row) => row.name ?? `step ${row.step} of branch ${row.branch}`,
 };

@@ -1,7 +1,7 @@
 /** Two to six runs: their curves in one chart, and the settings in which they differ. */
 import { useMemo, useState } from 'preact/hooks';
 import type { CompareView } from '../../views/api/run-views.ts';
-import { compareChart, comparedMetrics } from '../../views/charts/compare-chart.ts';
+import { compareChart, comparedLabel, comparedMetrics } from '../../views/charts/compare-chart.ts';
 import { smoothChart } from '../../views/charts/smooth.ts';
 import { useData } from '../data.ts';
 import { pathTo, useQuery } from '../location.ts';
@@ -58,7 +58,7 @@ function Comparison({ view }: { view: CompareView }) {
         <legend class="visually-hidden">Metrics</legend>
         {metrics.map((name) => (
           <button key={name} type="button" aria-pressed={shown.includes(name)} onClick={() => toggle(name)}>
-            {name}
+            {comparedLabel(name)}
           </button>
         ))}
       </fieldset>

@@ -4,6 +4,7 @@ import { parseGroupId } from '../../core/attempt-id.ts';
 import { formatNumber, plural } from '../../core/format.ts';
 import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
 import { RewardBars } from '../attempt/attempt-card.tsx';
+import { BeforeAfter } from '../attempt/before-after.tsx';
 import { ConversationDiff } from '../attempt/diff.tsx';
 import { Judge } from '../attempt/judge.tsx';
 import { LongText } from '../attempt/message.tsx';
@@ -59,9 +60,14 @@ function Group({ view }: { view: GroupView }) {
   );
 }
 
-function groupFacts({ row, attempts, leftOut, comparisons, judge }: GroupView): string[] {
+const isEvaluation = ({ id }: GroupView): boolean => parseGroupId(id)?.group === null;
+
+function groupFacts(view: GroupView): string[] {
+  const { row, attempts, leftOut, comparisons, judge } = view;
   return [
-    plural(attempts.length + leftOut, 'attempt') + (leftOut > 0 ? `, the first ${attempts.length} are shown` : ''),
+    plural(attempts.length + leftOut, 'attempt'),
+    isEvaluation(view) ? 'sorted by reward, lowest first' : null,
+    leftOut > 0 ? `the first ${attempts.length} are shown` : null,
     row === null ? null : `mean reward ${formatNumber(row.mean)}, deviation ${formatNumber(row.deviation)}`,
     row === null || row.failed === 0 ? null : `${row.failed} failed`,
     judge === null ? null : `judged by ${judge.judge}`,
@@ -83,6 +89,7 @@ function tabsOf(view: GroupView, query: URLSearchParams, setQuery: ReturnType<ty
         shown={shown}
         onShow={(ids) => setQuery({ show: ids === null ? null : ids.join(',') })}
         hrefOf={hrefOf}
+        beforeHrefOf={({ row }) => `${hrefTo('runs', run, 'groups', view.id)}?tab=before&scenario=${row.id}`}
       />
     ),
   };
@@ -109,10 +116,26 @@ function tabsOf(view: GroupView, query: URLSearchParams, setQuery: ReturnType<ty
   return [
     side,
     table,
-    ...(attempts.length > 1 ? [diff] : []),
+    ...beforeTab(view, query, setQuery),
+    ...(attempts.length > 1 && !isEvaluation(view) ? [diff] : []),
     ...(judge === null ? [] : [judged]),
     ...(scenarioValue === null || scenarioValue === undefined ? [] : [scenario]),
   ];
+}
+
+/** None in groups, and in the evaluation before training itself. */
+function beforeTab({ run, attempts }: GroupView, query: URLSearchParams, setQuery: ReturnType<typeof useQuery>[1]): Tab[] {
+  const known = attempts.filter(({ before }) => before !== undefined);
+  if (known.length === 0) return [];
+  const content = () => (
+    <BeforeAfter
+      run={run}
+      attempts={known}
+      shown={query.get('scenario')}
+      onShow={(scenario) => setQuery({ scenario })}
+    />
+  );
+  return [{ key: 'before', label: 'Before and after', content }];
 }
 
 /** At first the best attempt beside the worst. */

@@ -1,4 +1,4 @@
-/** Overview of a run: what it waits for, what is wrong with it, and its curves, steps, times, lineage and settings. */
+/** Overview of a run: its result, what is wrong with it, and its curves, steps, times, lineage and settings. */
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { useCurve } from '../curve-data.ts';
 import { useData, type Loaded } from '../data.ts';
@@ -9,6 +9,7 @@ import { Advisories } from '../run/advisories.tsx';
 import { Configuration } from '../run/configuration.tsx';
 import { Curves } from '../run/curves.tsx';
 import { RunFacts } from '../run/facts.tsx';
+import { HeldOut } from '../run/held-out.tsx';
 import { Lanes } from '../run/lanes.tsx';
 import { LineageTree } from '../run/lineage.tsx';
 import { StepTable } from '../run/step-table.tsx';
@@ -38,6 +39,7 @@ function Overview({ view, curve }: { view: RunView; curve: Loaded<CurveView> }) 
   return (
     <>
       {view.state?.failure != null && <p class="card failure">{view.state.failure}</p>}
+      {tab === FIRST_TAB && <HeldOut state={view.state} curve={curve.value} />}
       <Advisories run={run} advisories={view.advisories} isFolded={tab !== FIRST_TAB} />
       {tab === FIRST_TAB && <RunFacts view={view} curve={curve.value} />}
       <Tabs

@@ -168,7 +168,7 @@ function columnsFor(range: readonly [number, number]): TableColumn<GroupRow>[] {
     {
       key: 'group',
       label: 'Group',
-      width: '72px',
+      width: '112px',
       value: ({ step, group }) => step * 1e6 + group,
       render: formatGroupId,
     },

@@ -1,4 +1,5 @@
 /** Actions on a run: first the server says what will happen, then it is done. */
+import { Fragment } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ActionRequest, ActionResult } from '../../views/api/requests.ts';
 import type { RunRow, ServerInfo } from '../../views/api/run-views.ts';
@@ -15,6 +16,8 @@ import {
 } from './action-fields.ts';
 import { ActionButtons, focusWhenShown, type ActionStage } from './action-buttons.tsx';
 import { Dialog } from './dialog.tsx';
+import { useRunRow } from './run-row.ts';
+import { SettingChoice } from './setting-choice.tsx';
 import { CopyButton, Notice, Tip } from './small.tsx';
 
 /** The request without what the dialog itself asks for. */
@@ -56,6 +59,10 @@ export function ActionDialog({ title, start, values = {}, onClose }: DialogProps
       setStage({ at: 'confirm', plan, problem: (error as Error).message });
     }
   };
+  const row = useRunRow(start.run);
+  const fields = form.fields.map((field) =>
+    field.name === 'step' && row !== null ? { ...field, hint: `from 0 to ${row.step}` } : field,
+  );
   const hasForm = form.fields.length > 0;
   useEffect(() => {
     if (!hasForm) void ask();
@@ -74,7 +81,7 @@ export function ActionDialog({ title, start, values = {}, onClose }: DialogProps
       }
     >
       {(stage.at === 'form' || stage.at === 'asking') && (
-        <Form fields={form.fields} values={filled} onChange={setFilled} onSubmit={() => void ask()} />
+        <Form run={start.run} fields={fields} values={filled} onChange={setFilled} onSubmit={() => void ask()} />
       )}
       <Says stage={stage} run={start.run} action={start.action} />
     </Dialog>
@@ -82,13 +89,14 @@ export function ActionDialog({ title, start, values = {}, onClose }: DialogProps
 }
 
 interface FormProps {
+  readonly run: string;
   readonly fields: readonly ActionField[];
   readonly values: FormValues;
   readonly onChange: (values: FormValues) => void;
   readonly onSubmit: () => void;
 }
 
-function Form({ fields, values, onChange, onSubmit }: FormProps) {
+function Form({ run, fields, values, onChange, onSubmit }: FormProps) {
   return (
     <form
       class="action-form"
@@ -107,7 +115,7 @@ function Form({ fields, values, onChange, onSubmit }: FormProps) {
           onInput: (event: { currentTarget: { value: string } }) =>
             onChange({ ...values, [name]: event.currentTarget.value }),
         };
-        return (
+        const field = (
           <label key={name}>
             <span>
               {label} {hint !== undefined && <span class="note">{hint}</span>}
@@ -118,6 +126,17 @@ function Form({ fields, values, onChange, onSubmit }: FormProps) {
               <input inputMode={kind === 'number' ? 'decimal' : 'text'} {...attributes} />
             )}
           </label>
+        );
+        if (kind !== 'lines') return field;
+        return (
+          <Fragment key={name}>
+            <SettingChoice
+              run={run}
+              lines={values[name] ?? ''}
+              onLines={(lines) => onChange({ ...values, [name]: lines })}
+            />
+            {field}
+          </Fragment>
         );
       })}
       <button type="submit" hidden />
@@ -211,6 +230,13 @@ export function ActionButton({ start, label, title, values, className }: ActionB
   );
 }
 
+/** A menu does not stay open behind the dialog, which gives the focus back to what had it. */
+function foldMenu(button: HTMLElement): void {
+  const menu = button.closest('details');
+  menu?.querySelector('summary')?.focus();
+  menu?.removeAttribute('open');
+}
+
 /** Actions that make sense in the run's state: two as buttons, the rest folded. */
 export function ActionMenu({ run }: { run: RunRow }) {
   const info = useData<ServerInfo>('info').value;
@@ -226,7 +252,10 @@ export function ActionMenu({ run }: { run: RunRow }) {
       type="button"
       disabled={whyNot(action, info) !== null}
       title={whyNot(action, info) ?? undefined}
-      onClick={() => setOpened(action)}
+      onClick={({ currentTarget }) => {
+        foldMenu(currentTarget);
+        setOpened(action);
+      }}
     >
       {ACTION_FORMS[action].label}
     </button>

@@ -4,7 +4,7 @@ import { formatNumber } from '../../core/format.ts';
 import type { Chart, Series } from '../../views/charts/chart.ts';
 import { colorOf } from './theme.ts';
 
-/** Line across a chart, where something changed. */
+/** Line across a chart, where something changed; what it was stands beside the charts. */
 export interface ChartMarker {
   readonly x: number;
   readonly label: string;
@@ -126,20 +126,15 @@ function drawMarkers(plot: uPlot, markers: readonly ChartMarker[]): void {
   const { min = 0, max = 0 } = plot.scales['x'] ?? {};
   ctx.save();
   ctx.strokeStyle = colorOf('--line-strong');
-  ctx.fillStyle = colorOf('--dim');
-  ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.textAlign = 'left';
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  // Labels on lines of their own: markers may be close to each other.
-  const inSight = markers.filter(({ x }) => x >= min && x <= max);
-  inSight.forEach(({ x, label }, index) => {
+  for (const { x } of markers) {
+    if (x < min || x > max) continue;
     const at = plot.valToPos(x, 'x', true);
     ctx.beginPath();
     ctx.moveTo(at, bbox.top);
     ctx.lineTo(at, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillText(label, at + 4 * devicePixelRatio, bbox.top + (10 + (index % 3) * 12) * devicePixelRatio);
-  });
+  }
   ctx.restore();
 }
 

@@ -104,7 +104,7 @@ export function Facts({ of }: { of: readonly (readonly [string, ComponentChildre
       {of.map(([label, value]) => (
         <div key={label}>
           <dt>{label}</dt>
-          <dd>{value}</dd>
+          <dd title={typeof value === 'string' ? value : undefined}>{value}</dd>
         </div>
       ))}
     </dl>

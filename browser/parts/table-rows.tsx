@@ -78,7 +78,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       }}
     >
       {columns.map(({ key, align = 'start', render }, column) => (
-        <div key={key} role="gridcell" class={`cell ${align}`}>
+        <div key={key} role="gridcell" class={`cell ${align}`} onPointerEnter={tellClipped}>
           {row === undefined ? (
             <span class="missing">…</span>
           ) : column === 0 && typeof link === 'string' ? (
@@ -92,6 +92,13 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       ))}
     </div>
   );
+}
+
+/** What has no room in its cell is its title. */
+function tellClipped({ currentTarget: cell }: { currentTarget: HTMLElement }): void {
+  const parts = [cell, ...cell.querySelectorAll<HTMLElement>('*')];
+  const isClipped = parts.some(({ clientWidth, scrollWidth }) => clientWidth > 0 && scrollWidth > clientWidth);
+  cell.title = isClipped ? cell.textContent : '';
 }
 
 /** Neither on something that takes clicks itself, nor to select text or open another tab. */

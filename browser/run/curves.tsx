@@ -1,12 +1,12 @@
-/** Curves of a run, in the sections of the report. */
+/** Curves of a run: at first those that say most, by a button all, in the sections of the report. */
 import { useMemo, useState } from 'preact/hooks';
 import { formatNumber, formatSteps, plural } from '../../core/format.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { addLeftBranches } from '../../views/charts/branch-series.ts';
-import { findConstants, planCharts } from '../../views/charts/charts.ts';
+import { findConstants, mainCharts, planCharts } from '../../views/charts/charts.ts';
 import { CHART_SECTIONS, type Chart } from '../../views/charts/chart.ts';
 import { smoothChart } from '../../views/charts/smooth.ts';
-import { navigate, pathTo } from '../location.ts';
+import { navigate, pathTo, useQuery } from '../location.ts';
 import type { ChartMarker } from '../parts/chart-options.ts';
 import { ChartCard, type ChartZoom } from '../parts/chart.tsx';
 import { Empty } from '../parts/small.tsx';
@@ -17,54 +17,80 @@ import { SmoothingSlider } from './smoothing.tsx';
 type Range = readonly [number, number] | null;
 
 export function Curves({ curve, view }: { curve: CurveView; view: RunView }) {
+  const [query, setQuery] = useQuery();
   const [weight, setWeight] = useState(0);
   const [range, setRange] = useState<Range>(null);
   const left = useLeftBranches(view, curve);
   const planned = useMemo(() => planCharts(curve.steps, curve.evals, curve.evalRewards), [curve]);
+  const main = useMemo(() => mainCharts(planned), [planned]);
+  const hasMore = main.length < planned.length;
+  const isAll = !hasMore || query.get('charts') === 'all';
   const charts = useMemo(() => {
-    const smooth = planned.map((chart) => smoothChart(chart, weight));
+    const smooth = (isAll ? planned : main).map((chart) => smoothChart(chart, weight));
     return smooth.map((chart) => (chart.title === 'Reward' ? addLeftBranches(chart, left) : chart));
-  }, [planned, weight, left]);
+  }, [planned, isAll, weight, left]);
   if (curve.steps.length === 0) {
     return <Empty title="No step is finished yet">Curves begin with the first step that is committed.</Empty>;
   }
+  const markers = markersOf(curve, view);
   const shared = {
-    markers: markersOf(curve, view),
+    wide: charts[0],
+    markers,
     zoom: { range, set: setRange } satisfies ChartZoom,
     onPick: (step: number) => navigate(pathTo('runs', curve.run, 'steps', step)),
   };
   return (
     <>
       <div class="toolbar">
+        {hasMore && (
+          <button type="button" aria-pressed={isAll} onClick={() => setQuery({ charts: isAll ? null : 'all' })}>
+            All {planned.length} charts
+          </button>
+        )}
         <SmoothingSlider weight={weight} onChange={setWeight} />
         <span class="note">Drag over a chart to zoom; click a point to open its step.</span>
         <RangeLinks run={curve.run} range={range} onReset={() => setRange(null)} />
       </div>
-      {CHART_SECTIONS.map(([section, heading]) => {
-        const shown = charts.filter((chart) => chart.section === section);
-        if (shown.length === 0) return null;
-        return section === 'more' ? (
-          <details key={section} class="more-charts">
-            <summary>
-              {heading} <span class="dim">({plural(shown.length, 'chart')})</span>
-            </summary>
-            <ChartGrid charts={shown} {...shared} />
-          </details>
-        ) : (
-          <section key={section}>
-            <h2>{heading}</h2>
-            <ChartGrid charts={shown} wide={charts[0]} {...shared} />
-          </section>
-        );
-      })}
-      <Constants curve={curve} />
+      <Markers markers={markers} />
+      {isAll ? <Sections charts={charts} {...shared} /> : <MainCharts charts={charts} {...shared} />}
+      {isAll && <Constants curve={curve} />}
     </>
   );
 }
 
+function MainCharts(props: GridProps) {
+  return (
+    <section>
+      <h2 class="visually-hidden">Main charts</h2>
+      <ChartGrid {...props} />
+    </section>
+  );
+}
+
+function Sections({ charts, ...shared }: GridProps) {
+  const sections = CHART_SECTIONS.map(([section, heading]) => {
+    const shown = charts.filter((chart) => chart.section === section);
+    if (shown.length === 0) return null;
+    return section === 'more' ? (
+      <details key={section} class="more-charts">
+        <summary>
+          {heading} <span class="dim">({plural(shown.length, 'chart')})</span>
+        </summary>
+        <ChartGrid charts={shown} {...shared} />
+      </details>
+    ) : (
+      <section key={section}>
+        <h2>{heading}</h2>
+        <ChartGrid charts={shown} {...shared} />
+      </section>
+    );
+  });
+  return <>{sections}</>;
+}
+
 interface GridProps {
   readonly charts: readonly Chart[];
-  readonly wide?: Chart | undefined;
+  readonly wide: Chart | undefined;
   readonly markers: readonly ChartMarker[];
   readonly zoom: ChartZoom;
   readonly onPick: (step: number) => void;
@@ -90,6 +116,16 @@ function markersOf({ parts }: CurveView, { changes }: RunView): ChartMarker[] {
       .filter(({ branch, step }) => (parts.findLast(({ fromStep }) => fromStep <= step)?.branch ?? 0) === branch)
       .map(({ setting, to, step }) => ({ x: step, label: `${setting} ${to}` })),
   ];
+}
+
+/** In a line beside the charts: upon the curves, their words would hide them. */
+function Markers({ markers }: { markers: readonly ChartMarker[] }) {
+  if (markers.length === 0) return null;
+  return (
+    <p class="note markers">
+      Dashed lines: {markers.map(({ x, label }) => `${label} from step ${x} on`).join(' · ')}
+    </p>
+  );
 }
 
 function RangeLinks({ run, range, onReset }: { run: string; range: Range; onReset: () => void }) {

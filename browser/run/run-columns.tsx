@@ -1,4 +1,4 @@
-/** Columns of the list of runs. */
+/** Columns of the list of runs: a narrow window shows the first, with the result. */
 import { shortModelName } from '../../core/describe-config.ts';
 import { formatDuration, formatNumber } from '../../core/format.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
@@ -12,7 +12,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
   {
     key: 'run',
     label: 'Run',
-    width: 'minmax(190px, 2.4fr)',
+    width: 'minmax(146px, 2.4fr)',
     value: ({ run }) => run,
     render: ({ run, agent, baseModel, parent }) => (
       <span class="two-lines">
@@ -25,13 +25,6 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
     ),
   },
   {
-    key: 'state',
-    label: 'State',
-    width: 'minmax(150px, 1.4fr)',
-    value: ({ state }) => state,
-    render: (row) => <State row={row} />,
-  },
-  {
     key: 'heldOut',
     label: 'Held out',
     width: 'minmax(120px, 1fr)',
@@ -40,16 +33,25 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
       heldOut === null ? (
         <span class="dim">–</span>
       ) : (
-        <span title={`after step ${heldOut.step}`}>
-          <b>{formatNumber(heldOut.value)}</b> {heldOut.label}
-          {heldOut.before !== null && <small class="dim"> from {formatNumber(heldOut.before)}</small>}
+        <span class="two-lines" title={`after step ${heldOut.step}`}>
+          <span>
+            <b>{formatNumber(heldOut.value)}</b> {heldOut.label}
+          </span>
+          {heldOut.before !== null && <small>from {formatNumber(heldOut.before)}</small>}
         </span>
       ),
   },
   {
+    key: 'state',
+    label: 'State',
+    width: 'minmax(168px, 1.4fr)',
+    value: ({ state }) => state,
+    render: (row) => <State row={row} />,
+  },
+  {
     key: 'reward',
     label: 'Reward in training',
-    width: 'minmax(170px, 1.2fr)',
+    width: 'minmax(184px, 1.2fr)',
     value: ({ reward }) => reward,
     render: ({ reward, sparkline }) => (
       <span class="spark">
@@ -61,7 +63,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
   {
     key: 'progress',
     label: 'Steps',
-    width: 'minmax(150px, 1fr)',
+    width: 'minmax(156px, 1fr)',
     value: ({ step, steps }) => step / Math.max(1, steps),
     render: ({ run, step, steps }) => <ProgressBar value={step} of={steps} what={`steps of ${run}`} />,
   },
@@ -69,6 +71,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
     key: 'time',
     label: 'Time',
     align: 'end',
+    width: 'minmax(96px, 0.8fr)',
     value: ({ wallSeconds }) => wallSeconds,
     render: ({ wallSeconds }) => formatDuration(wallSeconds),
   },
@@ -91,7 +94,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
     key: 'updated',
     label: 'Updated',
     align: 'end',
-    width: 'minmax(112px, 0.9fr)',
+    width: 'minmax(104px, 0.9fr)',
     value: ({ updatedAt }) => updatedAt,
     render: ({ updatedAt }) => <Ago at={updatedAt} />,
   },
@@ -103,7 +106,7 @@ export function compareColumn(chosen: readonly string[], choose: (run: string) =
     key: 'compare',
     label: 'Compare',
     title: 'Choose runs to compare; on a row, press Space',
-    width: '100px',
+    width: '84px',
     render: ({ run }) => (
       <input
         type="checkbox"

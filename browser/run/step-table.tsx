@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { StepSummary } from '../../core/contract.ts';
 import { formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
+import { metricWords } from '../../views/charts/metric-words.ts';
 import { chooseStepMetrics } from '../../views/charts/step-metrics.ts';
 import { pathTo } from '../location.ts';
 import { Empty } from '../parts/small.tsx';
@@ -44,7 +45,7 @@ function columnsOf(steps: readonly StepSummary[]): TableColumn<StepSummary>[] {
     },
     column('reward', 'reward', ({ reward }) => reward),
     ...metrics.map((name) => column(name, metricLabel(name), (step) => step.metrics[name])),
-    ...chooseStepMetrics(steps).map((name) => column(name, name, ({ train }) => train[name])),
+    ...chooseStepMetrics(steps).map((name) => column(name, metricWords(name), ({ train }) => train[name])),
     column('groups', 'groups', ({ groups }) => groups, whole),
     column('replaced', 'replaced', ({ replacedGroups }) => replacedGroups, whole),
     column('failed', 'failed', ({ failedAttempts }) => failedAttempts, whole),

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { formatDuration, formatNumber } from '../../core/format.ts';
 import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
+import { USE_LABELS } from '../attempt/use-chip.tsx';
 import { pathTo, useQuery } from '../location.ts';
 import { Chip } from '../parts/small.tsx';
 import type { TableColumn, TableSort } from '../parts/table-column.ts';
@@ -24,14 +25,18 @@ const SORTS: Readonly<Record<string, readonly [AttemptQuery['sort'], AttemptQuer
   turns: ['turns', '-turns'],
 };
 
+/** Whether an agent has tools, these tell. */
+const FIRST_ROWS = 100;
+
 export function AttemptTable({ run, rows, excerpts, onRange, empty }: AttemptTableProps) {
   const [query, setQuery] = useQuery();
   const text = query.get('text') ?? '';
   const hasExcerpts = text !== '';
+  const hasTools = rows.slice(0, FIRST_ROWS).some((row) => row !== undefined && row.tools.length > 0);
   return (
     <VirtualTable
       label={`Attempts of ${run}`}
-      columns={columnsOf(hasExcerpts ? excerpts : null, text)}
+      columns={columnsOf(hasExcerpts ? excerpts : null, text, hasTools)}
       rows={rows}
       keyOf={({ id }) => id}
       linkOf={({ id }) => pathTo('runs', run, 'attempts', id)}
@@ -51,36 +56,27 @@ function readSort(sort: string): TableSort | null {
   return null;
 }
 
-function columnsOf(excerpts: Readonly<Record<string, string>> | null, wanted: string): TableColumn<AttemptRow>[] {
+function columnsOf(
+  excerpts: Readonly<Record<string, string>> | null,
+  wanted: string,
+  hasTools: boolean,
+): TableColumn<AttemptRow>[] {
   return [
-    {
-      key: 'attempt',
-      label: 'Attempt',
-      width: excerpts === null ? 'minmax(264px, 2fr)' : 'minmax(280px, 6fr)',
-      render: ({ id }) =>
-        excerpts === null ? (
-          formatAttemptName(id)
-        ) : (
-          <span class="two-lines">
-            <span>{formatAttemptName(id)}</span>
-            <small title={excerpts[id]}>
-              <Marked text={excerpts[id] ?? ''} wanted={wanted} />
-            </small>
-          </span>
-        ),
-    },
+    nameColumn(excerpts, wanted),
+    { key: 'reward', label: 'Reward', align: 'end', render: ({ reward }) => <b>{formatNumber(reward)}</b> },
+    // An excerpt says more.
+    ...(excerpts === null ? [ANSWER] : []),
     {
       key: 'scenario',
       label: 'Scenario',
-      width: 'minmax(120px, 1.4fr)',
+      width: 'minmax(110px, 1.4fr)',
       render: ({ scenario }) => <span title={scenario}>{scenario}</span>,
     },
-    { key: 'reward', label: 'Reward', align: 'end', render: ({ reward }) => <b>{formatNumber(reward)}</b> },
     {
       key: 'advantage',
       label: 'Advantage',
       align: 'end',
-      width: 'minmax(104px, 1fr)',
+      width: 'minmax(100px, 1fr)',
       render: ({ advantage }) => signed(advantage),
     },
     { key: 'turns', label: 'Turns', align: 'end', width: '72px', render: ({ turns }) => turns },
@@ -91,15 +87,45 @@ function columnsOf(excerpts: Readonly<Record<string, string>> | null, wanted: st
       align: 'end',
       render: ({ seconds }) => (seconds === null ? '–' : formatDuration(seconds)),
     },
-    {
-      key: 'tools',
-      label: 'Tools',
-      width: 'minmax(110px, 1.2fr)',
-      render: ({ tools }) => <span title={tools.join(', ')}>{tools.join(', ') || '–'}</span>,
-    },
-    { key: 'outcome', label: 'Outcome', width: 'minmax(190px, 1.2fr)', render: (row) => <Outcome row={row} /> },
+    ...(hasTools ? [TOOLS] : []),
+    { key: 'outcome', label: 'Outcome', width: 'minmax(170px, 1.2fr)', render: (row) => <Outcome row={row} /> },
   ];
 }
+
+/** Narrow in a narrow window, where the reward beside it has to be in sight. */
+function nameColumn(excerpts: Readonly<Record<string, string>> | null, wanted: string): TableColumn<AttemptRow> {
+  const column = { key: 'attempt', label: 'Attempt' };
+  if (excerpts === null)
+    return { ...column, width: 'minmax(min(264px, 50vw), 2fr)', render: ({ id }) => formatAttemptName(id) };
+  return {
+    ...column,
+    width: 'minmax(min(240px, 50vw), 6fr)',
+    render: ({ id }) => (
+      <span class="two-lines">
+        <span>{formatAttemptName(id)}</span>
+        <small title={excerpts[id]}>
+          <Marked text={excerpts[id] ?? ''} wanted={wanted} />
+        </small>
+      </span>
+    ),
+  };
+}
+
+const ANSWER: TableColumn<AttemptRow> = {
+  key: 'answer',
+  label: 'Answer',
+  width: 'minmax(150px, 3fr)',
+  title: 'The last thing that the model said',
+  render: ({ answer }) =>
+    answer === null ? <span class="dim">–</span> : <bdi title={answer}>{answer === '' ? '(empty)' : answer}</bdi>,
+};
+
+const TOOLS: TableColumn<AttemptRow> = {
+  key: 'tools',
+  label: 'Tools',
+  width: 'minmax(110px, 1.2fr)',
+  render: ({ tools }) => <span title={tools.join(', ')}>{tools.join(', ') || '–'}</span>,
+};
 
 /** The text that was looked for, where it stands in an excerpt. */
 function Marked({ text, wanted }: { text: string; wanted: string }) {
@@ -123,7 +149,7 @@ function Outcome({ row: { failure, truncated, use } }: { row: AttemptRow }) {
     <>
       {failure !== null && <Chip kind="bad">{failure}</Chip>}
       {truncated && <Chip kind="warn">truncated</Chip>}
-      {failure === null && !truncated && <span class="dim">{use}</span>}
+      {failure === null && !truncated && <span class="dim">{USE_LABELS[use]}</span>}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
 import { agreementCharts } from '../../views/charts/agreement.ts';
 import type { Section } from '../../views/charts/chart.ts';
 import { findConstants, planCharts } from '../../views/charts/charts.ts';
+import { metricWords } from '../../views/charts/metric-words.ts';
 import { chooseStepMetrics } from '../../views/charts/step-metrics.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';
@@ -54,7 +55,7 @@ function stepTable({ steps }: ReportData): Html {
     'step',
     'reward',
     ...metrics.map(metricLabel),
-    ...train,
+    ...train.map(metricWords),
     'groups',
     'replaced',
     'failed',

@@ -199,7 +199,7 @@ export function checkRollouts({ header, attempts }: Rollouts, key: string): Roll
 /** Indexes of an attempt's calls in the order in which they were made: as a sidecar tells it, or else the record. */
 export function callOrder(
   { attempt, calls }: Pick<AttemptRecord, 'attempt' | 'calls'>,
-  times: TimesFile | null,
+  times: Pick<TimesFile, 'callOrders'> | null,
 ): number[] {
   const told = times?.callOrders?.[attempt];
   const isWhole = told?.length === calls.length && told.every((index) => calls[index] !== undefined);

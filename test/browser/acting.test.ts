@@ -5,6 +5,7 @@
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
+import type { AttemptsView, AttemptView } from '../../views/api/attempt-views.ts';
 import type { ActionRequest, ActionResult, ChatEvent, ChatRequest } from '../../views/api/requests.ts';
 import type { ServerInfo } from '../../views/api/run-views.ts';
 import { findViolations } from './axe.ts';
@@ -41,7 +42,7 @@ const result = (request: ActionRequest, says: string, made: string | null = null
   made: request.isConfirmed ? made : null,
 });
 
-await describePages('acting', folder, ({ open, openApart }) => {
+await describePages('acting', folder, ({ open, openApart, ask }) => {
   test('an action is done only after the server said what will happen, and is the same one when it is sent again', async () => {
     const page = await open('/');
     const failures = ['the disk is away'];
@@ -154,6 +155,42 @@ await describePages('acting', folder, ({ open, openApart }) => {
     await dialog.waitFor({ state: 'detached' });
   });
 
+  test('settings are chosen from a list with their values and ranges; a step has its range', async () => {
+    const page = await open('/');
+    await page.route('**/api/events', (route) => route.abort());
+    await page.route('**/api/runs', async (route) => {
+      const rows = (await (await route.fetch()).json()) as object[];
+      await json(
+        route,
+        rows.map((row) => ({ ...row, state: 'running' })),
+      );
+    });
+    const taken = await takeActions(page, (request) => result(request, 'Run demo gets a temperature.'));
+    await page.reload();
+    await goTo(page, '/runs/demo');
+    const menu = page.locator('.action-menu .menu');
+    await menu.locator('summary').click();
+    await menu.getByRole('button', { name: 'Roll back' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('from 0 to 3').waitFor();
+    expect(await menu.getAttribute('open')).toBeNull();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await menu.locator('summary').click();
+    await menu.getByRole('button', { name: 'Change settings' }).click();
+    const choice = dialog.getByLabel('Add a setting');
+    await choice.waitFor();
+    expect(await choice.textContent()).toContain('temperature, now 1: greater than 0 and at most 2');
+    await choice.selectOption('temperature=1');
+    const lines = dialog.locator('textarea');
+    expect(await lines.inputValue()).toBe('temperature=1');
+    await lines.fill('temperature=0.8');
+    await choice.selectOption('groupSize=4');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByText('Run demo gets a temperature.').waitFor();
+    expect(taken[0]?.settings).toEqual({ temperature: '0.8', groupSize: '4' });
+  });
+
   test('a replay begins at the turn whose button was pressed, and leads to what it made', async () => {
     const page = await open('/');
     const made = '0.2.0.1';
@@ -206,5 +243,29 @@ await describePages('acting', folder, ({ open, openApart }) => {
     await expect.poll(() => page.locator('.chat-log').getByText('stopped').count()).toBe(2);
     await page.getByRole('button', { name: 'Clear' }).click();
     expect(await page.locator('.chat-log .message').count()).toBe(0);
+  });
+
+  test('a chat begins as a scenario of the agent: with its system prompt, and its question to be sent', async () => {
+    const find = async () => (await ask<AttemptsView>('runs/demo/attempts?kind=eval&limit=1')).rows[0];
+    await expect.poll(find).toBeDefined();
+    const attempt = await find();
+    const { turns } = await ask<AttemptView>(`runs/demo/attempts/${attempt!.id}`);
+    const [system, question] = turns[0]!.messages;
+    const page = await open('/runs/demo/chat?left=demo@3');
+    const asked: ChatRequest[] = [];
+    await page.route('**/api/chat', async (route) => {
+      asked.push(route.request().postDataJSON() as ChatRequest);
+      const end: ChatEvent = { kind: 'end', finishReason: 'stop', tokens: 1 };
+      await route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(end)}\n\n` });
+    });
+    await page.getByLabel('Begin as a scenario of the agent').selectOption(attempt!.scenario);
+    await expect.poll(() => page.getByLabel('System prompt').inputValue()).toBe(system!.text);
+    expect(await page.getByLabel('Message').inputValue()).toBe(question!.text);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByText('ended by stop, 1 token').waitFor();
+    expect(asked[0]?.messages).toEqual([
+      { role: 'system', content: system!.text },
+      { role: 'user', content: question!.text },
+    ]);
   });
 });

@@ -25,6 +25,8 @@ const PATHS = [
   '/runs/demo/groups/0.3.1?tab=rewards',
   '/runs/demo/groups/0.3.1?tab=diff',
   '/runs/demo/groups/0.3.1?tab=judge',
+  '/runs/demo/groups/eval.0.4',
+  '/runs/demo/groups/eval.0.4?tab=before',
   '/runs/demo/attempts/0.3.1.2',
   '/runs/demo/attempts/0.3.1.2?tab=tokens&color=advantage',
   '/runs/demo/attempts/0.3.1.2?tab=times',
@@ -95,6 +97,20 @@ await describePages('pages of a step and below', folder, (pages) => {
     await expect.poll(() => cards.count()).toBe(group.attempts.length);
   });
 
+  test('what all prompts of a group share is shown once, above its attempts', async () => {
+    const { attempts } = await ask<GroupView>('runs/demo/groups/0.3.1');
+    const { messages, answer } = attempts[0]!.turns[0]!;
+    const page = await open('/runs/demo/groups/0.3.1');
+    const shared = page.locator('.shared-prompt');
+    await shared.waitFor();
+    const cards = (await page.locator('.attempts').textContent())!;
+    expect(cards).toContain(answer.text);
+    for (const { text } of messages) {
+      expect(await shared.textContent()).toContain(text);
+      expect(cards).not.toContain(text);
+    }
+  });
+
   test('two attempts are compared word by word, the best beside the worst', async () => {
     const { attempts } = await ask<GroupView>('runs/demo/groups/0.3.1');
     const page = await open('/runs/demo/groups/0.3.1?tab=diff');
@@ -105,6 +121,23 @@ await describePages('pages of a step and below', folder, (pages) => {
     expect(await page.locator('.diff-table ins').count()).toBeGreaterThan(0);
     const left = await page.locator('.diff-table tbody tr td:first-child pre').allTextContents();
     expect(left[0]).toBe(ranked[0]!.turns[0]!.messages[0]!.text);
+  });
+
+  test('an evaluation is sorted by reward, and a scenario is compared with itself before training', async () => {
+    const { attempts } = await ask<GroupView>('runs/demo/groups/eval.0.4');
+    const page = await open('/runs/demo/groups/eval.0.4');
+    const cards = page.locator('article.attempt');
+    await expect.poll(() => cards.count()).toBe(attempts.length);
+    expect(await page.getByRole('main').textContent()).toContain('sorted by reward, lowest first');
+    expect(await cards.first().locator('.reward').textContent()).toBe(rewardText(attempts[0]!.row.reward));
+    await cards
+      .nth(1)
+      .getByRole('link', { name: /^before training/ })
+      .click();
+    await page.waitForURL(/tab=before&scenario=eval\.0\.4\.\d+$/);
+    const heads = page.locator('.diff-table thead th');
+    await expect.poll(() => heads.allTextContents()).toEqual(['before training', 'after step 4']);
+    expect(await page.getByLabel('Scenario', { exact: true }).inputValue()).toBe(attempts[1]!.row.id);
   });
 
   test('rewards and metrics are sorted by a click on a head', async () => {

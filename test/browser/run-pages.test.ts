@@ -3,7 +3,7 @@ import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { describeAwaited } from '../../core/external-rewards.ts';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber, headline } from '../../core/format.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
 import { addToCurve } from '../../store/records/curve.ts';
@@ -36,6 +36,23 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     await page.getByRole('searchbox', { name: 'Filter runs' }).fill('running');
     await expect.poll(() => cellsOf(page.getByRole('grid'), 0)).toEqual([expect.stringContaining('live')]);
     await page.waitForURL(/\?filter=running$/);
+  });
+
+  test('at 1280 pixels nothing is clipped in the list of runs, nor the ids of groups; at 390 the result is in sight', async () => {
+    const page = await open('/');
+    const runs = page.getByRole('grid', { name: 'Runs' });
+    await runs.getByRole('row').nth(3).waitFor();
+    expect(await clipped(runs)).toEqual([]);
+    await goTo(page, `/runs/demo/steps/${STEPS}`);
+    const groups = page.getByRole('grid', { name: 'Groups' });
+    await groups.getByRole('row').nth(1).waitFor();
+    expect(await clipped(groups)).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 700 });
+    await goTo(page, '/');
+    const result = runs.getByRole('row', { name: /demo/ }).getByRole('gridcell').nth(1);
+    const [{ heldOut }] = (await ask<RunRow[]>('runs')).filter(({ run }) => run === 'demo') as [RunRow];
+    expect(await result.textContent()).toContain(formatNumber(heldOut!.value));
+    expect(await rightEnd(result)).toBeLessThan(390);
   });
 
   test('two chosen runs are compared: a curve for each, a table of the numbers, the settings that differ', async () => {
@@ -85,6 +102,21 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     expect(await shown.first().textContent()).toContain(advisories[0]!.remedy);
     await shown.first().getByRole('link').first().click();
     await page.waitForURL(/\/attempts/);
+  });
+
+  test('the held-out result is on top; at most six charts, and all of them by a button that the address keeps', async () => {
+    const page = await open('/runs/demo');
+    const { state } = await ask<RunView>('runs/demo');
+    const result = page.getByRole('region', { name: 'Held-out result' });
+    await expect.poll(() => result.textContent()).toContain(`after step ${STEPS}, 95 % interval`);
+    for (const evaluation of [state!.evals[0]!, state!.evals.at(-1)!])
+      expect(await result.textContent()).toContain(formatNumber(headline(evaluation).value));
+    const charts = page.locator('.chart');
+    await charts.first().waitFor();
+    expect(await charts.count()).toBeLessThanOrEqual(6);
+    await page.getByRole('button', { name: /^All \d+ charts$/ }).click();
+    await page.waitForURL(/charts=all$/);
+    await expect.poll(() => charts.count()).toBeGreaterThan(6);
   });
 
   test('a chart as a table has the numbers of the curve, and its steps open', async () => {
@@ -179,7 +211,7 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     const page = await open('/runs/demo/attempts?fromStep=20&toStep=22&sort=reward');
     const found = await ask<AttemptsView>('runs/demo/attempts?fromStep=20&toStep=22&sort=reward');
     const table = page.getByRole('grid', { name: 'Attempts of demo' });
-    await expect.poll(() => cellsOf(table, 2)).toEqual(found.rows.map(({ reward }) => formatNumber(reward)));
+    await expect.poll(() => cellsOf(table, 1)).toEqual(found.rows.map(({ reward }) => formatNumber(reward)));
     expect(await table.getByRole('link').first().getAttribute('href')).toBe(
       `#/runs/demo/attempts/${found.rows[0]!.id}`,
     );
@@ -190,6 +222,18 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String((await total()) + 1));
     await table.evaluate((element) => element.scrollTo(0, element.scrollHeight));
     await expect.poll(async () => (await cellsOf(table, 0)).at(-1)).toMatch(/attempt \d+$/);
+  });
+
+  test('the list of attempts has their answers; in a narrow window their rewards are in sight', async () => {
+    const path = 'runs/demo/attempts?kind=eval';
+    const page = await open(`/${path}`, { viewport: { width: 390, height: 700 } });
+    const { rows } = await ask<AttemptsView>(path);
+    const table = page.getByRole('grid', { name: 'Attempts of demo' });
+    const answers = rows.slice(0, 5).map(({ answer }) => answer);
+    await expect.poll(async () => (await cellsOf(table, 2)).slice(0, 5)).toEqual(answers);
+    expect(answers[0]).toMatch(/^The answer is (right|wrong): /);
+    const reward = table.getByRole('row').nth(1).getByRole('gridcell').nth(1);
+    expect(await rightEnd(reward)).toBeLessThan(390);
   });
 
   test('a wrong filter is said in words', async () => {
@@ -237,6 +281,20 @@ function cellsOf(table: Locator, column: number): Promise<string[]> {
         .map((row) => row.children[at]!.textContent),
     column,
   );
+}
+
+/** Texts of cells that are wider than their column. */
+function clipped(table: Locator): Promise<string[]> {
+  return table.evaluate((element) =>
+    [...element.querySelectorAll('.cell, .cell .two-lines > *')]
+      .filter(({ clientWidth, scrollWidth }) => scrollWidth > clientWidth)
+      .map(({ textContent }) => textContent),
+  );
+}
+
+async function rightEnd(cell: Locator): Promise<number> {
+  const { x, width } = (await cell.boundingBox())!;
+  return x + width;
 }
 
 /** Pixels in sight without a row, at the worst of many places, in the frame after each jump. */

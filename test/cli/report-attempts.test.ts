@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { findConstants, planCharts } from '../../views/charts/charts.ts';
+import { metricWords } from '../../views/charts/metric-words.ts';
 import { renderReport } from '../../cli/report/page.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { newRunState } from '../../core/run-summary.ts';
@@ -31,7 +32,7 @@ async function tableHeads(trained: Record<string, number>[]): Promise<string[]> 
 }
 
 test('the table of steps counts what happened to rows, where it happened', async () => {
-  const names = ['truncated', 'forks', 'histories', 'rewardedTurns'];
+  const names = ['truncated', 'forks', 'histories', 'rewarded turns'];
   expect((await tableHeads([{ truncated: 0, forks: 0 }])).filter((head) => names.includes(head))).toEqual([]);
   const heads = await tableHeads([
     { truncated: 0, forks: 2 },
@@ -43,7 +44,7 @@ test('the table of steps counts what happened to rows, where it happened', async
 test('a step that does not name a rare counter had none of it', () => {
   const charts = planCharts(stepsWith({}, { histories: 3 }, { histories: 3 }), []);
   expect(charts.find(({ title }) => title === 'histories')?.series[0]?.values).toEqual([0, 3, 3]);
-  expect(charts.find(({ title }) => title === 'rewardedTurns')).toBeUndefined();
+  expect(charts.find(({ title }) => title === 'rewarded turns')).toBeUndefined();
 });
 
 test('each reward by name has a curve like the reward’s, with the held-out evaluations', () => {
@@ -77,11 +78,12 @@ test('every number of training has its line in a chart, and one that never chang
   const moving = stepsWith(all(1), all(2));
   const lines = planCharts(moving, []).flatMap(({ series }) => series.map(({ label }) => label));
   const told = [...lines, ...findConstants(moving).map(({ name }) => name)];
-  expect(NAMES.filter((name) => !told.includes(name))).toEqual([]);
-  expect(lines).toEqual(expect.arrayContaining(['rewardStd', 'pass2RatioK3', 'unheardOf', 'updates', 'sharedTokens']));
+  expect(NAMES.filter((name) => !told.includes(metricWords(name)))).toEqual([]);
+  const words = ['reward deviation', 'pass 2, ratio (k3)', 'unheard of', 'updates', 'shared tokens'];
+  expect(lines).toEqual(expect.arrayContaining(words));
   const still = stepsWith(all(1), all(1));
-  expect(findConstants(still)).toEqual(expect.arrayContaining([{ name: 'unheardOf', value: 1 }]));
-  expect(planCharts(still, []).map(({ title }) => title)).not.toContain('unheardOf');
+  expect(findConstants(still)).toEqual(expect.arrayContaining([{ name: 'unheard of', value: 1 }]));
+  expect(planCharts(still, []).map(({ title }) => title)).not.toContain('unheard of');
 });
 
 test('an older sampler from the second step on is a curve from 0, and a column of the table', async () => {

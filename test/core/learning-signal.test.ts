@@ -12,6 +12,7 @@ import {
 
 test('why groups were not trained is said in words, by reason', () => {
   expect(describeUnused({ 'no-variance': 8 })).toBe('every group had identical rewards (no learning signal)');
+  expect(describeUnused({ 'no-variance': 6 }, false)).toBe('6 groups had identical rewards (no learning signal)');
   expect(describeUnused({ 'too-few-attempts': 2, 'all-truncated': 1 })).toBe(
     '2 groups had too many failed attempts, 1 group had only truncated attempts',
   );

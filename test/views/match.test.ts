@@ -10,6 +10,7 @@ const ROW: AttemptRow = {
   group: 0,
   attempt: 0,
   scenario: 'first',
+  answer: 'yes',
   reward: 0.5,
   advantage: 0,
   failure: null,

@@ -11,6 +11,8 @@ export interface AttemptRow {
   readonly group: number | null;
   readonly attempt: number;
   readonly scenario: string;
+  /** First line of its last sampled message, without thoughts, at most 200 characters; of calls alone the tools. Null: it called no model. */
+  readonly answer: string | null;
   readonly reward: number | null;
   /** Reward minus the group's mean. */
   readonly advantage: number | null;
@@ -121,6 +123,7 @@ export interface GroupView {
   readonly scenario: string;
   /** The scenario itself, as the agent got it; null in an evaluation, and where the store has none. A large one is the beginning of its JSON. */
   readonly scenarioValue: unknown;
+  /** In the order of play; of an evaluation by reward, the lowest first, and before all those without one. */
   readonly attempts: readonly AttemptView[];
   readonly judge: JudgeView | null;
   readonly comparisons: number;
@@ -209,6 +212,12 @@ export interface GivenRewardView {
   readonly metrics?: Readonly<Record<string, number>>;
 }
 
+/** The same scenario in the evaluation before training. */
+export interface BeforeView {
+  readonly id: string;
+  readonly reward: number | null;
+}
+
 /** `runs/RUN/attempts/ID` */
 export interface AttemptView {
   readonly row: AttemptRow;
@@ -228,6 +237,8 @@ export interface AttemptView {
   readonly turns: readonly TurnView[];
   readonly hosted: readonly HostedCallView[];
   readonly given: readonly GivenRewardView[];
+  /** Of an attempt of a later evaluation; absent otherwise. */
+  readonly before?: BeforeView;
   /** Attempts that were played anew from one of its turns on. */
   readonly replays?: readonly ReplayRow[];
   /** The attempt that a replay was made of; absent otherwise. */

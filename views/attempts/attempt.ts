@@ -1,5 +1,6 @@
 import type { AttemptView } from '../api/attempt-views.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';
+import { readBefore, withBefore } from './before.ts';
 import { describeGroup, factsOf } from './group.ts';
 import { parseAttemptOf } from './place.ts';
 import { requirePlayed, type PlayedRecords } from './read-played.ts';
@@ -14,7 +15,8 @@ export async function viewAttemptOf({ store }: ViewContext, run: string, id: str
   const index = indexOf(played, attempt, run, id);
   const group = await describeGroup(store, facts, played);
   const view = viewAttempt(played.rollouts.attempts[index]!, factsOf(group, played, index), WHOLE_ATTEMPT);
-  return { ...view, ...(await viewReplays(store, run, id, played.rollouts.header)) };
+  const before = (await readBefore(store, played)).get(attempt);
+  return { ...withBefore(view, before), ...(await viewReplays(store, run, id, played.rollouts.header)) };
 }
 
 /** The record of an attempt as it is stored. */

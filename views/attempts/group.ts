@@ -5,6 +5,7 @@ import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { GroupView } from '../api/attempt-views.ts';
 import type { ViewContext } from '../context/context.ts';
+import { readBefore, withBefore } from './before.ts';
 import { groupRow, rowsOf } from './group-row.ts';
 import { viewJudge } from './judge.ts';
 import { attemptIdOf, groupIdOf, neighboursOf, NO_NEIGHBOURS, parsePlayId, titleOf, type PlayPlace } from './place.ts';
@@ -33,12 +34,14 @@ export async function viewGroupOf({ store }: ViewContext, run: string, id: strin
   const place = parsePlayId(run, id);
   const facts = await readRunInStore({ store }, run);
   const played = await requirePlayed(store, place);
-  const group = await viewGroup(store, facts, played, SIDE_BY_SIDE);
-  const [scenarioValue, neighbours] = await Promise.all([
+  const group = await viewGroup(store, facts, played, SIDE_BY_SIDE, place.kind === 'eval' ? 'reward' : 'play');
+  const [before, scenarioValue, neighbours] = await Promise.all([
+    readBefore(store, played),
     readScenario(store, run, played.rollouts.header.scenario),
     findNeighbours(store, place),
   ]);
-  return { ...group, scenarioValue, neighbours };
+  const attempts = group.attempts.map((attempt) => withBefore(attempt, before.get(attempt.row.attempt)));
+  return { ...group, attempts, scenarioValue, neighbours };
 }
 
 /** Without the scenario's value and the groups beside it, which are in other files. */
@@ -47,13 +50,14 @@ export async function viewGroup(
   facts: RunInStore,
   played: PlayedRecords,
   bounds: GroupBounds,
+  order: Order = 'play',
 ): Promise<GroupView> {
   const { place, rollouts, gifts } = played;
   const group = await describeGroup(store, facts, played);
   const attempts: GroupView['attempts'][number][] = [];
   let room = bounds.total;
-  for (const [index, record] of rollouts.attempts.slice(0, bounds.attempts).entries()) {
-    const view = viewAttempt(record, factsOf(group, played, index), bounds);
+  for (const index of indexesIn(order, group.rows).slice(0, bounds.attempts)) {
+    const view = viewAttempt(rollouts.attempts[index]!, factsOf(group, played, index), bounds);
     // An answer of many megabytes helps nobody: the attempts beyond have pages of their own.
     room -= JSON.stringify(view).length;
     if (room < 0 && attempts.length > 0) break;
@@ -72,6 +76,18 @@ export async function viewGroup(
     leftOut: rollouts.attempts.length - attempts.length,
     neighbours: NO_NEIGHBOURS,
   };
+}
+
+/** By reward, the lowest comes first: an evaluation is read for what went wrong. */
+type Order = 'play' | 'reward';
+
+function indexesIn(order: Order, rows: DescribedGroup['rows']): number[] {
+  const indexes = rows.map((_, index) => index);
+  if (order === 'play') return indexes;
+  return indexes.toSorted((one, other) => {
+    const [left, right] = [rows[one]!.reward, rows[other]!.reward];
+    return Number(left !== null) - Number(right !== null) || (left ?? 0) - (right ?? 0);
+  });
 }
 
 /** Numbers of groups may have gaps: a group that waits for its reward is in the store before those after it. */

@@ -160,7 +160,7 @@ function warnOfStep({ step }: StepPlace, summary: StepSummary | null): string[] 
   const skipped = isSkipped(summary) ? [describeSkipped(step, unused)] : [];
   const left =
     Object.keys(unused).length > 0 && skipped.length === 0
-      ? [`groups that were not trained: ${describeUnused(unused)}`]
+      ? [`not trained: ${describeUnused(unused, false)}`]
       : [];
   const replaced =
     replacedGroups > 0

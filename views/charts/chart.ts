@@ -53,6 +53,8 @@ export interface ChartPlan {
 
 export interface Line {
   readonly label: string;
+  /** Name of the trainer's metric that it is. */
+  readonly metric?: string;
   readonly value: (step: StepSummary) => number | null | undefined;
   readonly style?: Style;
 }

@@ -4,6 +4,7 @@ import { estimateShare, type Estimate } from '../../core/estimates.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
 import { isRate, metricLabel, sortMetrics, valueOf } from '../../core/format.ts';
 import { chartSteps, color, type Chart } from './chart.ts';
+import { metricWords } from './metric-words.ts';
 import { planTrainCharts, type Constant } from './train-charts.ts';
 
 /** Labels of a step's judge metrics. */
@@ -37,6 +38,27 @@ export function planCharts(
     ...others.map((name) => metricChart(name, steps)),
     ...planTrainCharts(steps).charts,
   ];
+}
+
+/** What one looks at first, the most telling of all before the others. */
+const MAIN = [
+  'Reward',
+  'Outcomes on held-out scenarios',
+  'Outcomes in training',
+  'held-out loss',
+  'entropy',
+  'Failed, truncated, replaced',
+  'Seconds',
+  'gradient norm',
+  'loss',
+];
+const MOST_MAIN = 6;
+
+/** At most six of the charts, in their order. */
+export function mainCharts(charts: readonly Chart[]): readonly Chart[] {
+  if (charts.length <= MOST_MAIN) return charts;
+  const chosen = MAIN.filter((title) => charts.some((chart) => chart.title === title)).slice(0, MOST_MAIN);
+  return charts.filter(({ title }) => chosen.includes(title));
 }
 
 /** Training metrics without a chart, because they never changed. */
@@ -104,7 +126,7 @@ function ratesChart(rates: readonly string[], steps: readonly StepSummary[]): Ch
 }
 
 function metricChart(name: string, steps: readonly StepSummary[]): Chart {
-  const label = metricLabel(name);
+  const label = Object.hasOwn(JUDGE_NOTES, name) ? metricWords(name) : metricLabel(name);
   const note = JUDGE_NOTES[name] ?? 'mean over the attempts of a step';
   return chartSteps(
     { section: 'outcomes', title: label, note, lines: [{ label, value: (step) => step.metrics[name] }] },

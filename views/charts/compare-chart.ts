@@ -2,6 +2,7 @@
 import type { StepSummary } from '../../core/contract.ts';
 import { metricLabel, sortMetrics, valueOf } from '../../core/format.ts';
 import { color, type Chart } from './chart.ts';
+import { metricWords } from './metric-words.ts';
 
 interface Curve {
   readonly run: string;
@@ -19,12 +20,17 @@ export function comparedMetrics(curves: readonly Curve[]): string[] {
   return ['reward', ...metrics, ...trained, 'seconds'];
 }
 
+/** Names that an agent chose stay as they are. */
+export function comparedLabel(metric: string): string {
+  return TRAINED.includes(metric) ? metricWords(metric) : metricLabel(metric);
+}
+
 export function compareChart(curves: readonly Curve[], metric: string): Chart {
   const x = [...new Set(curves.flatMap(({ steps }) => steps.map(({ step }) => step)))].toSorted((a, b) => a - b);
   return {
     section: 'outcomes',
-    title: metricLabel(metric),
-    note: `${metric === 'seconds' ? 'wall time of a step' : metric} by step, for each run`,
+    title: comparedLabel(metric),
+    note: `${metric === 'seconds' ? 'wall time of a step' : comparedLabel(metric)} by step, for each run`,
     x,
     series: curves.map(({ run, steps }, index) => {
       const values = new Map(steps.map((step) => [step.step, measure(step, metric)]));

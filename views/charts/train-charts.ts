@@ -2,10 +2,15 @@
 import type { StepSummary } from '../../core/contract.ts';
 import { costMetrics } from '../../core/costs.ts';
 import { chartSteps, valuesOf, type Chart, type ChartPlan, type Line } from './chart.ts';
+import { metricWords } from './metric-words.ts';
 
 /** Metric of the trainer, by its name there. */
-const trained = (name: string): Line => ({ label: name, value: ({ train }) => train[name] });
-const counted = (name: string): Line => ({ label: name, value: ({ train }) => train[name] ?? 0 });
+const trained = (metric: string): Line => ({
+  metric,
+  label: metricWords(metric),
+  value: ({ train }) => train[metric],
+});
+const counted = (metric: string): Line => ({ ...trained(metric), value: ({ train }) => train[metric] ?? 0 });
 /** Steps without this metric leave it out. */
 const RARE: readonly string[] = ['staleness', 'histories', 'rewardedTurns', 'oneSidedGroups'];
 
@@ -34,9 +39,13 @@ const ATTEMPTS: readonly ChartPlan[] = [
     title: 'Failed, truncated, replaced',
     note: 'attempts that failed or were truncated, and groups that were replaced, per step',
     lines: [
-      { label: 'failed', value: (step) => step.failedAttempts },
-      { label: 'truncated', value: ({ truncatedAttempts, train }) => truncatedAttempts ?? train['truncated'] ?? 0 },
-      { label: 'replaced', value: (step) => step.replacedGroups },
+      { metric: 'failed', label: 'failed', value: (step) => step.failedAttempts },
+      {
+        metric: 'truncated',
+        label: 'truncated',
+        value: ({ truncatedAttempts, train }) => truncatedAttempts ?? train['truncated'] ?? 0,
+      },
+      { metric: 'replaced', label: 'replaced', value: (step) => step.replacedGroups },
     ],
   },
   alone(
@@ -127,10 +136,11 @@ function allPlans(steps: readonly StepSummary[]): ChartPlan[] {
   const all = new Set(steps.flatMap(({ train }) => Object.keys(train)));
   const names = [...all].toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   const plans = [SPREAD, ...POLICY, ...mismatchPlans(names), ...ATTEMPTS];
-  const claimed = new Set(plans.flatMap(({ lines }) => lines.map(({ label }) => label)));
+  const claimed = new Set(plans.flatMap(({ lines }) => lines.map(({ metric }) => metric)));
   const others = names.filter((name) => !claimed.has(name));
   const more = others.map((name) => alone('more', trained(name), MORE_NOTES[name] ?? 'reported by the trainer'));
-  const isKnown = ({ title }: ChartPlan) => !RARE.includes(title) || names.includes(title);
+  const isKnown = ({ lines }: ChartPlan) =>
+    lines.every(({ metric = '' }) => !RARE.includes(metric) || names.includes(metric));
   return [...plans.filter(isKnown), ...timePlans(steps), COST, ...more];
 }
 
@@ -144,13 +154,13 @@ function mismatchPlans(names: readonly string[]): ChartPlan[] {
     { section, title: 'Ratio by pass', note: `${K3}, in each pass over the batch`, lines: ofPasses('RatioK3') },
     {
       section,
-      title: 'maxAbsLogRatio',
+      title: metricWords('maxAbsLogRatio'),
       note: 'largest |log ratio| of trainer and sampler, before the first update and in each pass',
       lines: [trained('maxAbsLogRatio'), ...ofPasses('MaxAbsLogRatio')],
     },
     {
       section,
-      title: 'clippedShare',
+      title: metricWords('clippedShare'),
       note: 'share of tokens whose ratio was clipped, in all updates and in each pass',
       lines: [trained('clippedShare'), ...ofPasses('ClippedShare')],
     },

@@ -10,7 +10,8 @@ import type { AttemptRow } from '../api/attempt-views.ts';
 import { errorCode } from '../../store/bytes/file-system.ts';
 import type { SearchText } from './attempt-text.ts';
 
-const VERSION = 1;
+/** Changes with what a row has. */
+const VERSION = 2;
 const LOG = 'attempts.log';
 const READ_BYTES = 1 << 20;
 /** About a kilobyte each. */

@@ -8,6 +8,7 @@ import { mean } from '../../core/statistics.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import type { TimesFile } from '../../store/records/file-schemas.ts';
 import { summariseGroup } from '../../store/records/group-result.ts';
+import { callOrder } from '../../store/records/run-reader.ts';
 import type { AttemptRecord, CallRecord, Judged, Rollouts } from '../../store/records/trajectories.ts';
 import type { AttemptRow } from '../api/attempt-views.ts';
 
@@ -21,7 +22,7 @@ export interface PlayedFiles {
     readonly attempts: readonly AttemptRecord[];
   };
   readonly judged: Judged | null;
-  readonly times: Pick<TimesFile, 'attemptTimes'> | null;
+  readonly times: Pick<TimesFile, 'attemptTimes' | 'callOrders'> | null;
   readonly use: AttemptRow['use'];
 }
 
@@ -48,6 +49,7 @@ function attemptRow(
     group,
     attempt,
     scenario: record.scenarioId ?? rollouts.header.scenarioId ?? '',
+    answer: answerOf(record, times),
     reward,
     advantage: reward === null || average === null ? null : reward - average,
     failure: failure?.type ?? null,
@@ -71,6 +73,28 @@ function toolsOf(calls: readonly Pick<CallRecord, 'message'>[]): string[] {
 function toolName(call: unknown): string | null {
   const { function: called } = (call ?? {}) as { function?: { name?: unknown } | null };
   return typeof called?.name === 'string' ? called.name : null;
+}
+
+/** Rows are many, and of a long answer its beginning is enough to know it. */
+const MOST_ANSWER = 200;
+const END_OF_THOUGHTS = '</think>';
+
+/** First line of the last message that was sampled, or the tools that it calls. */
+function answerOf(record: AttemptRecord, times: PlayedFiles['times']): string | null {
+  const message = record.calls[callOrder(record, times).at(-1) ?? -1]?.message;
+  if (message === undefined) return null;
+  const text = textOf(message.content);
+  const thoughts = text.lastIndexOf(END_OF_THOUGHTS);
+  const said = (thoughts === -1 ? text : text.slice(thoughts + END_OF_THOUGHTS.length)).trim();
+  const line = (said === '' ? toolsOf([{ message }]).join(', ') : said).split('\n', 1)[0]!.trim();
+  return line.length <= MOST_ANSWER ? line : `${line.slice(0, MOST_ANSWER).toWellFormed()}…`;
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
+  const texts = parts.map((part) => (part as { text?: unknown } | null)?.text);
+  return texts.filter((text) => typeof text === 'string').join('\n');
 }
 
 /** True is 1, false is 0. Rewards by name are `reward/NAME`. */

@@ -3,7 +3,6 @@ import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { RunState } from '../../core/contract.ts';
 import { sumUsd } from '../../core/costs.ts';
-import { headline } from '../../core/format.ts';
 import { isUnreadable } from '../../core/later-version.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
@@ -11,6 +10,7 @@ import { childNames } from '../../store/records/children.ts';
 import { isEnded } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { RunRow } from '../api/run-views.ts';
+import { findHeldOut } from '../charts/held-out.ts';
 import type { ViewContext } from '../context/context.ts';
 import { findStall } from './advisories.ts';
 import { knownDigest, makeDigest, type RunDigest } from './digest.ts';
@@ -123,10 +123,11 @@ async function rowOf(context: ViewContext, head: RunHead, digest: RunDigest | nu
 }
 
 function heldOutOf(state: RunState | null): RunRow['heldOut'] {
-  const newest = state?.evals.at(-1) ?? state?.evalAfter ?? state?.evalBefore;
-  if (!newest) return null;
-  const before = state?.evalBefore && state.evalBefore.step < newest.step ? headline(state.evalBefore).value : null;
-  return { ...headline(newest), before, step: newest.step };
+  const found = state === null ? null : findHeldOut(state);
+  const newest = found?.after ?? found?.before ?? null;
+  if (found === null || newest === null) return null;
+  const before = found.after === null ? null : (found.before?.value ?? null);
+  return { label: found.label, value: newest.value, before, step: newest.evaluation.step };
 }
 
 const NOT_DIGESTED: Pick<RunDigest, 'sparkline' | 'usual' | 'advisories'> = { sparkline: [], usual: {}, advisories: 0 };

@@ -1,7 +1,7 @@
 /** Computations of the attempt's pages, without a browser. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { alignBlocks, diffWords, type Block } from '../../../browser/attempt/align.ts';
+import { alignBlocks, countShared, diffWords, type Block } from '../../../browser/attempt/align.ts';
 import { curlCommand, shellQuote } from '../../../browser/attempt/curl.ts';
 import { indentJson } from '../../../browser/attempt/json-text.ts';
 import { numbersOf, scaleOf, shadeOf } from '../../../browser/attempt/overlays.ts';
@@ -9,6 +9,7 @@ import { splitAttemptId } from '../../../browser/attempt/places.ts';
 import { splitThoughts } from '../../../browser/attempt/thoughts.ts';
 import { chunkStarts, showToken } from '../../../browser/attempt/token-text.ts';
 import { actionsFor, readActionForm, whyNot } from '../../../browser/parts/action-fields.ts';
+import { splitPrompt } from '../../../browser/pages/prompt-parts.ts';
 import { readEvents } from '../../../browser/pages/read-events.ts';
 import type { TurnTokens } from '../../../views/api/attempt-views.ts';
 
@@ -129,6 +130,17 @@ test('messages that differ stand beside one of their own role, the others alone,
   ]);
 });
 
+test('prompts share the messages with which all of them begin', () => {
+  const message = (text: string, cut = 0) => ({ role: 'user', text, toolCalls: [], cut });
+  const attempt = (...texts: string[]) => ({ turns: [{ messages: texts.map((text) => message(text)) }] });
+  expect(countShared([attempt('a', 'b', 'c'), attempt('a', 'b', 'd')])).toBe(2);
+  expect(countShared([attempt('a', 'b'), attempt('a')])).toBe(1);
+  expect(countShared([attempt('a'), { turns: [] }, attempt('a')])).toBe(1);
+  expect(countShared([attempt('a')])).toBe(0);
+  const cut = { turns: [{ messages: [message('a', 5)] }] };
+  expect(countShared([cut, cut])).toBe(0);
+});
+
 test('words that differ are marked on both sides, and the text of each side stays whole', () => {
   const parts = diffWords('the cat sat', 'the dog sat');
   const side = (kind: string) => parts.filter((part) => part.kind === 'same' || part.kind === kind);
@@ -166,6 +178,19 @@ test('an action that cannot be taken says why', () => {
   expect(whyNot('pause', { ...info, isReadOnly: true })).toContain('--read-only');
   expect(whyNot('pause', { ...info, hasTemporal: false })).toContain('No Temporal server');
   expect(whyNot('replay', { ...info, hasTemporal: false })).toBeNull();
+});
+
+test('a recorded prompt is a system prompt, what was said, and the message that waits to be sent', () => {
+  const message = (role: string, text: string) => ({ role, text, toolCalls: [], cut: 0 });
+  const said = (role: string, content: string) => ({ role, content, note: null, isError: false });
+  const prompt = [message('system', 'Be short.'), message('user', 'a'), message('assistant', 'b'), message('user', 'c')];
+  expect(splitPrompt(prompt)).toEqual({
+    system: 'Be short.',
+    said: [said('user', 'a'), said('assistant', 'b')],
+    text: 'c',
+  });
+  expect(splitPrompt(prompt.slice(0, 3)).text).toBe('');
+  expect(splitPrompt([])).toEqual({ system: '', said: [], text: '' });
 });
 
 test('events of a chat are read whole, however their bytes are cut', async () => {

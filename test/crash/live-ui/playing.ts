@@ -35,7 +35,7 @@ export async function replayBy(trial: Trial, run: string, step: number, model: s
 export async function chatBy(trial: Trial, run: string, left: string, right: string): Promise<void> {
   const { page } = trial;
   await trial.goTo(`/runs/${run}/chat?left=${left}`);
-  await page.getByLabel('Most tokens').fill('8');
+  await page.getByLabel('Token limit').fill('8');
   const ends = page.getByText(/ended by (stop|length), \d+ tokens?/);
   for (const [models, answers] of [[1, 1] as const, [2, 3] as const]) {
     if (models === 2) {

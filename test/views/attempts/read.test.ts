@@ -12,7 +12,7 @@ import { viewTokens } from '../../../views/attempts/tokens.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { writeFixtureRun, type FixtureOptions } from '../../cli/fixture-store.ts';
 import { contextOf } from '../context.ts';
-import { attemptOf, callOf, rolloutsOf, user } from '../../store/records/made-attempt.ts';
+import { attemptOf, callOf, FAILED, rolloutsOf, user } from '../../store/records/made-attempt.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 async function fixture(options: FixtureOptions = {}): Promise<Store> {
@@ -34,6 +34,12 @@ test('a step has its summary, its groups with all rewards, and the step’s own 
   expect(first?.sampledTokens).toBe(
     records.attempts.flatMap(({ calls }) => calls).reduce((sum, { tokenIds }) => sum + tokenIds.length, 0),
   );
+});
+
+test('groups that were not trained are counted, beside those that were', async () => {
+  const { warnings, summary } = await viewStep(contextOf(await fixture({ steps: 9 })), 'demo', '9', NO_QUERY);
+  expect(summary).toMatchObject({ groups: 8, unused: { 'no-variance': 1 } });
+  expect(warnings[0]).toBe('not trained: 1 group had identical rewards (no learning signal)');
 });
 
 test('the record, the page and the tokens of each attempt have its numbers, last attempt and first alike', async () => {
@@ -116,7 +122,31 @@ test('an evaluation is a group without training, whose attempts have names of th
   expect(group.attempts).toHaveLength(40);
   const { row } = await viewAttemptOf(context, 'demo', 'eval.0.3.17');
   expect(row).toMatchObject({ id: 'eval.0.3.17', group: null, use: 'eval', advantage: null });
-  expect(group.attempts[17]!.row).toEqual(row);
+  expect(group.attempts.find((attempt) => attempt.row.attempt === 17)?.row).toEqual(row);
+});
+
+test('an evaluation begins with its failures and lowest rewards, and names each scenario before training', async () => {
+  const store = await fixture();
+  const context = contextOf(store);
+  const { attempts } = await viewGroupOf(context, 'demo', 'eval.0.3');
+  const rewards = attempts.map(({ row }) => row.reward!);
+  expect(rewards).toEqual(rewards.toSorted((a, b) => a - b));
+  for (const { row, before } of attempts) {
+    const first = await viewAttemptOf(context, 'demo', before!.id);
+    expect([first.row.step, first.row.scenario, first.row.reward]).toEqual([0, row.scenario, before!.reward]);
+  }
+  expect((await viewAttemptOf(context, 'demo', attempts[0]!.row.id)).before).toEqual(attempts[0]!.before);
+  const start = await viewGroupOf(context, 'demo', 'eval.0.0');
+  expect(start.attempts.filter(({ before }) => before !== undefined)).toEqual([]);
+  const played = [{ reward: 1 }, FAILED, { reward: 0 }].map((told, attempt) =>
+    attemptOf(attempt, [callOf([user('?')], '!')], { ...told, scenario: 4000, scenarioId: 'same' }),
+  );
+  const place = { run: 'demo', branch: 0, step: 2 };
+  const { header } = rolloutsOf(played, { branch: 0, step: 2, adapterSha256: 'a'.repeat(64) });
+  await store.publish(layout.evalRolloutsKey(place), await encodeRollouts({ header, attempts: played }));
+  const mixed = await viewGroupOf(context, 'demo', 'eval.0.2');
+  expect(mixed.attempts.map(({ row }) => row.attempt)).toEqual([1, 2, 0]);
+  expect(mixed.attempts.map(({ before }) => before?.id)).toEqual([undefined, undefined, 'eval.0.0.0']);
 });
 
 test('a group that a script’s loop played to measure is readable', async () => {
