@@ -39,7 +39,7 @@ describe('the small edition', () => {
   const play = (answers: ScriptedAnswers) => playAgent(small, { scenario, answers });
 
   test('offers what pocket-tools knows, byte for byte, and is answered by the server', async () => {
-    const { tools } = JSON.parse(readFileSync(join(import.meta.dirname, 'small-email-tools.json'), 'utf8')) as {
+    const { tools } = JSON.parse(readFileSync(join(import.meta.dirname, 'email-search-tools.json'), 'utf8')) as {
       tools: unknown;
     };
     const played = await play([

@@ -2,7 +2,9 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, stepCountIs, tool } from 'ai';
 import { defineAgent } from 'temper-rl';
-import { EDITION, examScenarios, Lookup, scenarios, type Scenario } from '../email-search/lookup.ts';
+import { MAX_TOKENS_PER_TURN, MAX_TURNS } from '../grade.ts';
+import { Inbox } from '../inbox.ts';
+import { examScenarios, scenarios, type Scenario } from '../mailbox.ts';
 
 // Schemas as the pocket model knows them, to the byte. Other models take zod's as well: `inputSchema: z.object({ … })`.
 const queryInput = jsonSchema<{ query: string }>({
@@ -22,29 +24,29 @@ export default defineAgent<Scenario>({
   evalScenarios: examScenarios,
 
   async rollout({ scenario, model, baseURL, apiKey, fetch, signal }) {
-    const mailbox = new Lookup(scenario);
+    const inbox = new Inbox(scenario);
     const provider = createOpenAICompatible({ name: 'temper', baseURL, apiKey, fetch });
     const { text, finishReason, steps } = await generateText({
       model: provider(model),
-      prompt: mailbox.question,
+      prompt: inbox.question,
       tools: {
         search: tool({
           description: 'Ids of what has the word.',
           inputSchema: queryInput,
-          execute: ({ query }) => mailbox.search(query),
+          execute: ({ query }) => inbox.search(query),
         }),
         read: tool({
           description: 'The text of an id.',
           inputSchema: idInput,
-          execute: ({ id }) => mailbox.read(id),
+          execute: ({ id }) => inbox.read(id),
         }),
       },
-      stopWhen: stepCountIs(EDITION.maxTurns),
-      maxOutputTokens: EDITION.maxTokensPerTurn,
+      stopWhen: stepCountIs(MAX_TURNS),
+      maxOutputTokens: MAX_TOKENS_PER_TURN,
       // Temper retries.
       maxRetries: 0,
       abortSignal: signal,
     });
-    return mailbox.grade(finishReason === 'stop' ? text : null, steps.length);
+    return inbox.grade(finishReason === 'stop' ? text : null, steps.length);
   },
 });
