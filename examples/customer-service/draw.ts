@@ -1,5 +1,5 @@
 /** New databases, and rows in them that fit a situation. */
-import { between, pick, shuffle, type Random } from '../text-to-sql/random.ts';
+import { between, pick, shuffle, type Random } from './random.ts';
 import { Database, type Named, type Names, type Row } from './database.ts';
 import type { Column, Domain, Situation, Table, Value } from './domain.ts';
 

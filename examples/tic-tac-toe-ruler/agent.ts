@@ -1,6 +1,6 @@
 /** Learns tic-tac-toe from a judge alone: the rollout plays the game and says nothing of what it was worth. */
 import { defineAgent, ruler } from 'temper-rl';
-import { games, MAX_TOKENS, playGame, type Game } from '../tic-tac-toe/play.ts';
+import { games, MAX_TOKENS, playGame, type Game } from './game.ts';
 import { RUBRIC } from './rubric.ts';
 
 /** The judge beside this file, as `judge.ts` starts it; `--judge openai/gpt-5-mini`, say, takes its place. */
