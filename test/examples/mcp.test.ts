@@ -6,10 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
-import { startScriptedModel } from '../../examples/auto/scripted-model.ts';
+import { startScriptedModel } from './scripted/hosted-model.ts';
 import agent from '../../examples/mcp/agent.ts';
 import { notesOn, words, writeNotes } from '../../examples/mcp/notes.ts';
-import { SCRIPT } from '../../examples/mcp/script.ts';
+import { SCRIPT } from './scripted/notes.ts';
 import small from '../../examples/mcp/small-mcp.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import { playAgent, type PlayedAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';

@@ -1,7 +1,7 @@
-/** `node --import temper-rl/typescript reviewer.ts RUN`: starts the scripted reviewer; Ctrl-C ends it. */
+/** `node --import temper-rl/typescript test/examples/scripted/start-reviewer.ts RUN`: starts the scripted reviewer; Ctrl-C ends it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { ScriptedReviewer } from './scripted-reviewer.ts';
+import { ScriptedReviewer } from './reviewer.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -17,7 +17,7 @@ const { values, positionals } = parseArgs({
 const [run] = positionals;
 const key = process.env['TEMPER_REVIEW_KEY'];
 if (run === undefined || key === undefined)
-  throw new Error('usage: TEMPER_REVIEW_KEY=… node --import temper-rl/typescript reviewer.ts RUN');
+  throw new Error('usage: TEMPER_REVIEW_KEY=… node --import temper-rl/typescript start-reviewer.ts RUN');
 
 const { url, name, pairs, seed } = values;
 const [delayMs, mistakes] = [Number(values['delay-ms']), Number(values.mistakes)];

@@ -1,17 +1,17 @@
 /**
  * The scripted model in a terminal; prints a line for each answer. It is started with the file of a script:
- * `node --import temper-rl/typescript examples/auto/scripted.ts examples/auto/script.ts`.
+ * `node --import temper-rl/typescript test/examples/scripted/start-hosted-model.ts test/examples/scripted/sums.ts`.
  */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startScriptedModel, type Script } from './scripted-model.ts';
+import { startScriptedModel, type Script } from './hosted-model.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { port: { type: 'string', default: '4712' } },
 });
-const [file = 'examples/auto/script.ts'] = positionals;
+const [file = 'test/examples/scripted/sums.ts'] = positionals;
 const { SCRIPT } = (await import(pathToFileURL(resolve(file)).href)) as { SCRIPT: Script };
 
 const counts = new Map<string, number>();

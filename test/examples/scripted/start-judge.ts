@@ -1,6 +1,6 @@
 /**
  * The scripted judge in a terminal; prints one line for each answer.
- * Run it with `node --import temper-rl/typescript examples/tic-tac-toe-ruler/judge.ts`.
+ * Run it with `node --import temper-rl/typescript test/examples/scripted/start-judge.ts`.
  */
 import { parseArgs } from 'node:util';
 import { startJudge } from './judge-server.ts';

@@ -6,9 +6,9 @@ import {
   type ChatMessage,
   type ChatRequest,
   type ChatServer,
-} from '../tic-tac-toe-ruler/chat-server.ts';
-import { promptOf } from '../tic-tac-toe-ruler/judge-server.ts';
-import { readBlocks, type Block } from '../tic-tac-toe-ruler/read-prompt.ts';
+} from './chat-server.ts';
+import { promptOf } from './judge-server.ts';
+import { readBlocks, type Block } from './read-prompt.ts';
 
 export interface ScriptedTask {
   readonly task: string;

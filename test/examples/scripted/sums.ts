@@ -1,5 +1,5 @@
-/** The script of one task: sums of two numbers, in the form in which the pocket model was asked for products. */
-import type { Script, ScriptedTask } from './scripted-model.ts';
+/** The script of the example `auto`: sums of two numbers, in the form in which the pocket model was asked for products. */
+import type { Script, ScriptedTask } from './hosted-model.ts';
 
 const OPERANDS = Array.from({ length: 11 }, (_, index) => index + 2);
 

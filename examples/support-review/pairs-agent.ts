@@ -1,13 +1,13 @@
-/** A support desk whose replies a reviewer scores, some time later. The rollout itself gives no reward. */
-import { defineAgent, external } from 'temper-rl';
+/** The same desk, whose replies reviewers compare two at a time. */
+import { defineAgent, review } from 'temper-rl';
 import { playTicket } from './play-ticket.ts';
 import { tickets, type Scenario } from './tickets.ts';
 
 export default defineAgent<Scenario>({
-  name: 'support-small',
+  name: 'support-pairs',
   scenarios: tickets('train', 3000),
   evalScenarios: tickets('exam', 180),
-  reward: external(),
+  reward: review({ pairwise: true, question: 'Which reply would you rather get?' }),
 
   async rollout({ scenario, openai, model }) {
     return playTicket(scenario, { openai, model });

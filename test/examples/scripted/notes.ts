@@ -1,6 +1,6 @@
-/** Questions about the notes, and the calls of server-filesystem's tools that find the answers: the script of a hosted model. */
-import type { Script, ScriptedTask } from '../auto/scripted-model.ts';
-import { notesOn, words } from './notes.ts';
+/** The script of the example `mcp`: questions about its notes, and the calls of server-filesystem that find the answers. */
+import type { Script, ScriptedTask } from './hosted-model.ts';
+import { notesOn, words } from '../../../examples/mcp/notes.ts';
 
 function toTask(about: string): ScriptedTask {
   const [{ number, word }] = notesOn(about) as [{ number: number; word: string }];

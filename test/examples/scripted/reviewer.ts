@@ -1,7 +1,7 @@
 /** A reviewer that is a script: it asks `temper review` what is open, and answers each question after a while. */
-import { seededRandom } from 'temper-rl';
-import { scoreReply } from './taste.ts';
-import { readReply, readTicket } from './tickets.ts';
+import { seededRandom } from '../../../sdk/index.ts';
+import { scoreReply } from '../../../examples/support-review/taste.ts';
+import { MOODS, readReply, TOPICS, type Scenario } from '../../../examples/support-review/tickets.ts';
 
 export interface ReviewerOptions {
   /** Address of `temper review`, and the key that it was started with. */
@@ -115,4 +115,10 @@ const CONFLICT = 409;
 
 function scoreOf(scenario: string, { messages }: Attempt): number {
   return scoreReply(readTicket(scenario), readReply(messages.at(-1)?.content ?? ''));
+}
+
+/** The ticket that a scenario's id names. */
+function readTicket(id: string): Pick<Scenario, 'topic' | 'mood'> {
+  const [, topic, mood] = /-([a-z]+)-([a-z]+)$/.exec(id) ?? [];
+  return { topic: TOPICS.find((each) => each === topic)!, mood: MOODS.find((each) => each === mood)! };
 }

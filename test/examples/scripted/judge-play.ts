@@ -1,5 +1,5 @@
 /** The scripted judge's opinion of a game in a conversation: by its own eyes, and nobody's word for the result. */
-import { EMPTY_BOARD, freeCells, hasWon, parseMove, place, type Board } from '../tic-tac-toe/game.ts';
+import { EMPTY_BOARD, freeCells, hasWon, parseMove, place, type Board } from '../../../examples/tic-tac-toe/game.ts';
 import type { ReadMessage } from './read-prompt.ts';
 
 export interface Opinion {
