@@ -1,4 +1,4 @@
-/** Learns 2048: one long conversation, a move each turn, and a reward at the end of the game. */
+/** 2048 on a full board, in one long conversation, for a larger model. Nobody has trained this agent yet. */
 import { defineAgent } from 'temper-rl';
 import type OpenAI from 'openai';
 import { games, playGame, type Edition, type Scenario } from './play.ts';

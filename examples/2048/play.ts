@@ -1,4 +1,4 @@
-/** One game, whoever plays: what both editions have in common. */
+/** One game, whoever plays: what both agents have in common. */
 import { highestTile, legalMoves, slide, startGame, type Board, type Move } from './game.ts';
 
 export interface Scenario {

@@ -63,7 +63,6 @@ export class Shop {
   transfer(): string {
     this.#transferred = true;
     return 'done';
-    return 'done';
   }
 
   /** The same for the same orders: everything that an attempt may have changed. */
