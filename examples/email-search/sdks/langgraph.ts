@@ -1,6 +1,6 @@
 /** Looks a word up in a mailbox, with LangGraph.js: a model, its tools, and a check that sends answers without a source back. */
 import { AIMessage, HumanMessage, RemoveMessage } from '@langchain/core/messages';
-import { tool } from '@langchain/core/tools';
+import { tool, type StructuredTool } from '@langchain/core/tools';
 import { Annotation, END, MessagesAnnotation, REMOVE_ALL_MESSAGES, START, StateGraph } from '@langchain/langgraph';
 import { ToolNode } from '@langchain/langgraph/prebuilt';
 import { ChatOpenAI } from '@langchain/openai';
@@ -73,7 +73,7 @@ function callsTools(messages: typeof State.State.messages): boolean {
 }
 
 /** With schemas as the pocket model knows them, to the byte. Other models take zod's as well. */
-function mailTools(inbox: Inbox) {
+function mailTools(inbox: Inbox): StructuredTool[] {
   const search = tool(({ query }: { query: string }) => inbox.search(query), {
     name: 'search',
     description: 'Ids of what has the word.',
