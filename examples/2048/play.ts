@@ -1,4 +1,4 @@
-/** One game, whoever plays: what both editions have in common. */
+/** One game, whoever plays: what both agents have in common. */
 import { highestTile, legalMoves, slide, startGame, type Board, type Move } from './game.ts';
 
 export interface Scenario {
@@ -6,7 +6,7 @@ export interface Scenario {
   readonly seed: number;
 }
 
-export interface Edition {
+export interface Variant {
   readonly size: number;
   /** The game ends after so many. */
   readonly turns: number;
@@ -19,25 +19,25 @@ export interface Edition {
 /** Null for an answer that is no move at all. */
 export type Player = (board: Board, turn: number) => Promise<Move | null>;
 
-export async function playGame({ seed }: Scenario, edition: Edition, player: Player) {
-  const { board: first, spawn } = startGame(seed, edition.size);
+export async function playGame({ seed }: Scenario, variant: Variant, player: Player) {
+  const { board: first, spawn } = startGame(seed, variant.size);
   let board = first;
   let points = 0;
-  for (let turn = 0; turn < edition.turns; turn++) {
+  for (let turn = 0; turn < variant.turns; turn++) {
     const legal = legalMoves(board);
-    if (legal.length === 0) return result(edition, board, { points, turn });
+    if (legal.length === 0) return result(variant, board, { points, turn });
     const move = await player(board, turn);
-    if (move === null || !legal.includes(move)) return result(edition, board, { points, turn, illegal: true });
+    if (move === null || !legal.includes(move)) return result(variant, board, { points, turn, illegal: true });
     const moved = slide(board, move);
     points += moved.points;
     board = spawn(moved.board, turn);
   }
-  return result(edition, board, { points, turn: edition.turns });
+  return result(variant, board, { points, turn: variant.turns });
 }
 
 /** Half for staying in the game, half for points: there is something to tell attempts apart from the first move on. */
 function result(
-  { turns, par, goal }: Edition,
+  { turns, par, goal }: Variant,
   board: Board,
   { points, turn, illegal = false }: { points: number; turn: number; illegal?: boolean },
 ) {

@@ -1,9 +1,9 @@
 /** 2048 on nine cells and for twelve moves, in so few bytes that the pocket model can play it. */
 import { defineAgent } from 'temper-rl';
-import { games, playGame, type Edition, type Scenario } from './play.ts';
+import { games, playGame, type Variant, type Scenario } from './play.ts';
 import { parseKey, renderSmall } from './text.ts';
 
-const EDITION: Edition = { size: 3, turns: 12, goal: 16, par: 64 };
+const VARIANT: Variant = { size: 3, turns: 12, goal: 16, par: 64 };
 
 export default defineAgent<Scenario>({
   name: '2048-small',
@@ -12,7 +12,7 @@ export default defineAgent<Scenario>({
   evalScenarios: games(1_000_000, 200),
 
   async rollout({ scenario, openai, model }) {
-    return playGame(scenario, EDITION, async (board) => {
+    return playGame(scenario, VARIANT, async (board) => {
       const completion = await openai.chat.completions.create({
         model,
         // The board says all there is to know, so each turn starts afresh.

@@ -1,4 +1,4 @@
-/** Codenames for a real model: 25 words, and two policies that win or lose together. */
+/** Codenames with 25 words, for a larger model: two policies that win or lose together. Nobody has trained this agent yet. */
 import { defineAgent, policy, type RoleContext } from 'temper-rl';
 import { makeBoard } from './boards.ts';
 import { playGame } from './play.ts';

@@ -1,4 +1,4 @@
-/** Boards of the full edition: 25 words, whose owners follow from a seed. */
+/** Boards of `agent.ts`: 25 words, whose owners follow from a seed. */
 import { seededRandom } from 'temper-rl';
 import type { Board, Owner } from './game.ts';
 

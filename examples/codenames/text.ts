@@ -1,4 +1,4 @@
-/** The prompts of the full edition, and how answers are read. */
+/** The prompts of `agent.ts`, and how answers are read. */
 import { openWords, type Board, type Clue, type Owner } from './game.ts';
 import { PASS } from './play.ts';
 

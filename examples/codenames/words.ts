@@ -1,4 +1,4 @@
-/** Words of the full edition: nouns with several meanings or many associations, each one word. */
+/** Words of `agent.ts`: nouns with several meanings or many associations, each one word. */
 
 export const TRAINING_WORDS = split(`
   ANCHOR ANGEL ANT APPLE ARM ARROW BAND BANK BARK BAT BEACH BEAR BELL BERRY BOARD BOLT BOOT BOTTLE BOW BRIDGE

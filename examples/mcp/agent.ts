@@ -1,4 +1,4 @@
-/** Learns to answer from the newest note with the tools of server-filesystem, as the server describes them. */
+/** The tools of server-filesystem as the server describes them, for a larger model. Nobody has trained this agent yet. */
 import { defineAgent, toolLoop } from 'temper-rl';
 import { mcp } from 'temper-rl/mcp';
 import { FILES, type Task } from './files.ts';

@@ -1,4 +1,4 @@
-/** The server, and a task in the form of `temper scenarios`: both editions share them. */
+/** The server, and a task in the form of `temper scenarios`: both agents share them. */
 export interface Task {
   readonly id: string;
   readonly task: string;

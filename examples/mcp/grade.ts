@@ -1,4 +1,4 @@
-/** The worth of an answer: the newest note decides, not a judge. */
+/** The reward of an answer: the newest note decides, not a judge. */
 import { notesOn } from './notes.ts';
 
 const RIGHT = 1;

@@ -2,7 +2,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { seededRandom } from 'temper-rl';
-import { shuffle } from '../text-to-sql/random.ts';
 
 export interface Note {
   readonly number: number;
@@ -38,5 +37,8 @@ export function writeNotes(folder: string): void {
 
 /** The same for the same seed. */
 function draw<T>(items: readonly T[], count: number, seed: string): T[] {
-  return shuffle(items, seededRandom(seed)).slice(0, count);
+  const random = seededRandom(seed);
+  const keyed = items.map((item) => ({ item, key: random() }));
+  const shuffled = keyed.toSorted((a, b) => a.key - b.key).map(({ item }) => item);
+  return shuffled.slice(0, count);
 }

@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { gatherTrajectoryGroups, iterateDataset, TrainableModel, TrajectoryGroup } from 'temper-rl';
 import { LocalBackend } from 'temper-rl/local';
-import { games, MAX_TOKENS, type Game } from '../tic-tac-toe/play.ts';
+import { games, MAX_TOKENS, type Game } from './game.ts';
 import { playTrajectory } from './play-trajectory.ts';
 
 const { values: flags } = parseArgs({

@@ -1,6 +1,6 @@
-/** One game as a trajectory; the game itself is that of examples/tic-tac-toe. */
+/** One game as a trajectory. */
 import { Trajectory, type History, type Model } from 'temper-rl';
-import { MAX_TOKENS, playGame, type Game } from '../tic-tac-toe/play.ts';
+import { MAX_TOKENS, playGame, type Game } from './game.ts';
 
 /** Each turn starts afresh, so each is a history of its own. */
 export async function playTrajectory(model: Model, game: Game): Promise<Trajectory> {

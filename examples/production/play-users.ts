@@ -1,5 +1,5 @@
 /** Scripted users of a served model: they play tic-tac-toe against it over HTTP, and say how each game went. */
-import { MAX_TOKENS, playGame, type Game } from '../tic-tac-toe/play.ts';
+import { MAX_TOKENS, playGame, type Game } from './game.ts';
 
 export interface Server {
   readonly url: string;

@@ -1,7 +1,7 @@
 /** Plays games against `temper serve --record` and rates them; the keys are in the environment. */
 import { parseArgs } from 'node:util';
 
-import { games } from '../tic-tac-toe/play.ts';
+import { games } from './game.ts';
 import { playUsers } from './play-users.ts';
 
 const { values } = parseArgs({

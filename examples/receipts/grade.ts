@@ -1,4 +1,4 @@
-/** The worth of an answer about a receipt. */
+/** The reward of an answer about a receipt. */
 import type { Receipt } from './receipts.ts';
 
 export interface Grade {

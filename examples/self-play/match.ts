@@ -1,6 +1,5 @@
-/** One game of tic-tac-toe between two players, from an opening that the scenario names. */
+/** One game of tic-tac-toe between two players, from an opening that the scenario names. `.` is a free cell. */
 import { seededRandom } from 'temper-rl';
-import { EMPTY_BOARD, freeCells, hasWon, parseMove, place, renderBoard, type Board } from '../tic-tac-toe/game.ts';
 
 export type Stone = 'x' | 'o';
 
@@ -22,6 +21,7 @@ export interface MatchEnding {
 /** An answer is a digit, and the end of the turn. */
 export const MAX_TOKENS = 2;
 const OPPONENTS = [null, null, 'past-o', 'past-x'] as const;
+const LINES = ['012', '345', '678', '036', '147', '258', '048', '246'].map((line) => line.split('').map(Number));
 
 /** An illegal move loses the game. */
 export async function playMatch(
@@ -41,12 +41,12 @@ export async function playMatch(
 }
 
 /** A stone of each side, so that games differ before anybody has learned anything. */
-function openingOf(seed: number): Board {
+function openingOf(seed: number): string {
   const random = seededRandom(seed);
   return (['x', 'o'] as const).reduce((board, stone) => {
     const cells = freeCells(board);
     return place(board, cells[Math.floor(random() * cells.length)]!, stone);
-  }, EMPTY_BOARD);
+  }, '.........');
 }
 
 /** Games by consecutive seeds; half of those with a league are played against it. */
@@ -55,4 +55,27 @@ export function matches(firstSeed: number, count: number, { withLeague }: { with
     const seed = firstSeed + index;
     return { id: `match-${seed}`, seed, against: withLeague ? OPPONENTS[seed % OPPONENTS.length]! : null };
   });
+}
+
+/** A free cell shows its own number, so that an answer can be read off the board: `1x34o6789`. */
+function renderBoard(board: string): string {
+  return board.replaceAll('.', (_, cell: number) => String(cell + 1));
+}
+
+/** The cell that an answer names; null where it is anything but the digit of a free cell. */
+function parseMove(answer: string | null, board: string): number | null {
+  const cell = /^[1-9]$/.test(answer ?? '') ? Number(answer) - 1 : -1;
+  return board[cell] === '.' ? cell : null;
+}
+
+function freeCells(board: string): number[] {
+  return board.split('').flatMap((cell, index) => (cell === '.' ? [index] : []));
+}
+
+function place(board: string, cell: number, stone: Stone): string {
+  return board.slice(0, cell) + stone + board.slice(cell + 1);
+}
+
+function hasWon(board: string, stone: Stone): boolean {
+  return LINES.some((line) => line.every((cell) => board[cell] === stone));
 }

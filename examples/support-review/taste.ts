@@ -1,4 +1,4 @@
-/** The taste of the scripted reviewer. The agent is never told: it only gets scores, or learns which of two replies is better. */
+/** Which reply is liked best, for metrics alone. The agent is never told: it only gets scores, or learns which of two replies is better. */
 import type { Mood, Reply, Scenario, Topic } from './tickets.ts';
 
 /** The reply that the reviewer likes best, and one that is still fair. */

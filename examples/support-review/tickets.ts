@@ -24,12 +24,6 @@ export function tickets(part: 'train' | 'exam', count: number): Scenario[] {
   });
 }
 
-/** The ticket that a scenario's id names, as reviewers read it. */
-export function readTicket(id: string): Pick<Scenario, 'topic' | 'mood'> {
-  const [, topic, mood] = /-([a-z]+)-([a-z]+)$/.exec(id) ?? [];
-  return { topic: TOPICS.find((each) => each === topic)!, mood: MOODS.find((each) => each === mood)! };
-}
-
 /** The message that the model gets, such as `late rage 12345`. */
 export function renderTicket({ topic, mood }: Scenario): string {
   return `${topic} ${mood} ${REPLIES.map((_, index) => index + 1).join('')}`;

@@ -1,110 +1,107 @@
 /** Makes a puzzle with exactly one answer, the same for one seed: an evening, and true clues until nothing else is possible. */
 import { seededRandom } from 'temper-rl';
-import { allClues, holdsOfEvening, holdsOfWeapons, type Clue } from './clues.ts';
-import type { Edition, Question } from './edition.ts';
-import { allEvenings, allWeapons, crimeRoom, type Evening, type Scene, type Weapons } from './scenes.ts';
 
-/** Answers by question: the number of a guest, a room, an hour or a weapon. */
-export type Answer = Readonly<Record<Question, number>>;
+export type Clue =
+  | { readonly kind: 'at' | 'not-at'; readonly guest: number; readonly hour: number; readonly room: number }
+  /** From the first hour to the second. */
+  | { readonly kind: 'stayed' | 'moved'; readonly guest: number };
 
 export interface Puzzle {
   readonly clues: readonly Clue[];
-  readonly answer: Answer;
+  /** Where and when it happened, which is known from the start. */
+  readonly room: number;
+  readonly hour: number;
+  /** Number of the guest who was there. */
+  readonly answer: number;
 }
 
-export function makePuzzle(edition: Edition, seed: number): Puzzle {
+/** What may have happened: rooms by guest and hour (`at[guest][hour]`), and who did it when. */
+interface Evening {
+  readonly at: readonly (readonly number[])[];
+  readonly guest: number;
+  readonly hour: number;
+}
+
+const GUESTS = [0, 1, 2];
+const ROOMS = [0, 1, 2];
+const HOURS = [0, 1];
+/** At each hour each room has exactly one guest in it: rooms by guest. */
+const ORDERS = ['012', '021', '102', '120', '201', '210'].map((rooms) => rooms.split('').map(Number));
+const EVENINGS: readonly Evening[] = ORDERS.flatMap((first) =>
+  ORDERS.flatMap((second) => {
+    const at = GUESTS.map((guest) => [first[guest]!, second[guest]!]);
+    return GUESTS.flatMap((guest) => HOURS.map((hour) => ({ at, guest, hour })));
+  }),
+);
+
+/** Everything that a witness could say, true or not. */
+const ALL_CLUES: readonly Clue[] = [
+  ...GUESTS.flatMap((guest) =>
+    HOURS.flatMap((hour) =>
+      ROOMS.flatMap((room) => (['at', 'not-at'] as const).map((kind) => ({ kind, guest, hour, room }))),
+    ),
+  ),
+  ...GUESTS.flatMap((guest) => (['stayed', 'moved'] as const).map((kind) => ({ kind, guest }))),
+];
+
+export function makePuzzle(seed: number): Puzzle {
   const random = seededRandom(seed, 'temporal clue');
-  const { evenings, weapons } = everything(edition);
-  const [evening, weaponIn] = [pick(evenings, random), pick(weapons, random)];
-  const answer = answerOf({ ...evening, weaponIn });
-  const known: Clue[] = edition.isCrimeKnown ? [{ kind: 'crime', hour: answer.hour, room: answer.room }] : [];
-  const sayable = shuffle(allClues(edition), random);
-  // Clues about the evening and clues about weapons have nothing to do with each other.
-  const ofEvening = findClues({
-    possible: evenings.filter((other) => known.every((clue) => holdsOfEvening(clue, other))),
-    sayable: sayable.filter((clue) => holdsOfEvening(clue, evening)),
-    holds: holdsOfEvening,
-    isRight: (other) =>
-      other.crime.guest === answer.who && other.crime.hour === answer.hour && crimeRoom(other) === answer.room,
-  });
-  const ofWeapons = findClues({
-    possible: weapons,
-    sayable: sayable.filter((clue) => holdsOfWeapons(clue, weaponIn)),
-    holds: holdsOfWeapons,
-    isRight: (other) => other[answer.room] === answer.weapon,
-  });
-  return { answer, clues: [...known, ...shuffle([...ofEvening, ...ofWeapons], random)] };
+  const evening = EVENINGS[Math.floor(random() * EVENINGS.length)]!;
+  // Drawn for nothing: the puzzles that were measured drew a weapon here.
+  random();
+  const { guest: answer, hour } = evening;
+  const room = crimeRoom(evening);
+  const sayable = shuffle(ALL_CLUES, random).filter((clue) => holds(clue, evening));
+  const possible = EVENINGS.filter((other) => other.hour === hour && crimeRoom(other) === room);
+  const clues = findClues({ possible, sayable, answer });
+  return { clues: shuffle(clues, random), room, hour, answer };
 }
 
-export function answerOf(scene: Scene): Answer {
-  const room = crimeRoom(scene);
-  return { who: scene.crime.guest, hour: scene.crime.hour, room, weapon: scene.weaponIn[room]! };
+function crimeRoom({ at, guest, hour }: Evening): number {
+  return at[guest]![hour]!;
 }
 
-interface Search<T> {
-  readonly possible: readonly T[];
+function holds(clue: Clue, { at }: Evening): boolean {
+  const rooms = at[clue.guest]!;
+  if (clue.kind === 'at') return rooms[clue.hour] === clue.room;
+  if (clue.kind === 'not-at') return rooms[clue.hour] !== clue.room;
+  return (rooms[0] === rooms[1]) === (clue.kind === 'stayed');
+}
+
+interface Search {
+  readonly possible: readonly Evening[];
   readonly sayable: readonly Clue[];
-  readonly holds: (clue: Clue, item: T) => boolean;
-  readonly isRight: (item: T) => boolean;
+  readonly answer: number;
 }
 
 /** The most telling one of this many possible clues is said next: few clues, but not always the same. */
 const HEARD = 4;
 
 /** Clue after clue that rules something out, until nothing wrong is possible. */
-function findClues<T>(search: Search<T>): Clue[] {
-  const [waiting, chosen]: [Clue[], Clue[]] = [[...search.sayable], []];
-  for (let left = search.possible; !left.every(search.isRight);) {
-    const heard = waiting.slice(0, HEARD).map((clue) => {
-      return { clue, fewer: left.filter((item) => search.holds(clue, item)) };
-    });
+function findClues({ possible, sayable, answer }: Search): Clue[] {
+  const [waiting, chosen]: [Clue[], Clue[]] = [[...sayable], []];
+  for (let left = possible; left.some(({ guest }) => guest !== answer);) {
+    const heard = waiting.slice(0, HEARD).map((clue) => ({ clue, fewer: left.filter((each) => holds(clue, each)) }));
     const best = heard.toSorted((a, b) => a.fewer.length - b.fewer.length)[0]!;
     waiting.splice(waiting.indexOf(best.clue), 1);
     if (best.fewer.length < left.length) chosen.push(best.clue);
     left = best.fewer;
   }
-  return withoutSuperfluous(search, chosen);
+  const wrong = possible.filter(({ guest }) => guest !== answer);
+  return withoutSuperfluous(wrong, chosen);
 }
 
 /** A clue is needed where something wrong breaks it and no other. */
-function withoutSuperfluous<T>(search: Search<T>, clues: readonly Clue[]): Clue[] {
+function withoutSuperfluous(wrong: readonly Evening[], clues: readonly Clue[]): Clue[] {
   const needed = new Set<Clue>();
-  for (const item of search.possible) {
-    const broken = firstBroken(search, clues, item);
-    if (broken.length === 1 && !search.isRight(item)) needed.add(broken[0]!);
+  for (const evening of wrong) {
+    const broken = clues.filter((clue) => !holds(clue, evening));
+    if (broken.length === 1) needed.add(broken[0]!);
   }
   const superfluous = clues.find((clue) => !needed.has(clue));
   if (superfluous === undefined) return [...clues];
   const others = clues.filter((clue) => clue !== superfluous);
-  return withoutSuperfluous(search, others);
-}
-
-/** Two at most: more are not asked for. */
-function firstBroken<T>({ holds }: Search<T>, clues: readonly Clue[], item: T): Clue[] {
-  const broken: Clue[] = [];
-  for (const clue of clues) {
-    if (holds(clue, item)) continue;
-    broken.push(clue);
-    if (broken.length === 2) break;
-  }
-  return broken;
-}
-
-interface Everything {
-  readonly evenings: readonly Evening[];
-  readonly weapons: readonly Weapons[];
-}
-
-const made = new Map<Edition, Everything>();
-
-function everything(edition: Edition): Everything {
-  const all = made.get(edition) ?? { evenings: allEvenings(edition), weapons: allWeapons(edition) };
-  made.set(edition, all);
-  return all;
-}
-
-function pick<T>(items: readonly T[], random: () => number): T {
-  return items[Math.floor(random() * items.length)]!;
+  return withoutSuperfluous(wrong, others);
 }
 
 function shuffle<T>(items: readonly T[], random: () => number): T[] {

@@ -49,11 +49,6 @@ export class Database {
   #all(sql: string): Record<string, Value>[] {
     return this.#database.all(sql) as unknown as Record<string, Value>[];
   }
-
-  /** SQLite's memory is not the garbage collector's. */
-  close(): void {
-    this.#database.close();
-  }
 }
 
 /** A step of SQLite's plan that goes through a table. */

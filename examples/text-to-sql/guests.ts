@@ -1,4 +1,4 @@
-/** The small edition: one table, and questions made of two halves, in so few bytes that a pocket model can learn them. */
+/** One table, its questions, and its databases: each question is made of two halves, in so few bytes that a pocket model can learn them. */
 import { seededRandom } from 'temper-rl';
 import { Database } from './database.ts';
 import type { Question } from './grade.ts';

@@ -1,13 +1,7 @@
 /** Stands for the person who reads a draft. */
-import { parseSmallAnswer } from '../email-search/lookup.ts';
-import { makeSmallMailbox } from '../email-search/small-mailbox.ts';
+import { makeMailbox } from './mailbox.ts';
 
-export function questionOf(mailbox: number): string {
-  return makeSmallMailbox(mailbox).questions[0]!.text;
-}
-
-/** Approves of the newest mail's word, with or without its id. */
+/** Approves of the newest mail's word, with or without its id: `KEL`, or `KEL 4`. */
 export function approves(mailbox: number, draft: string | null): boolean {
-  const { answer } = makeSmallMailbox(mailbox).questions[0]!;
-  return draft !== null && parseSmallAnswer(draft)?.text === answer;
+  return /^([A-Z]+)(?: \d+)?$/.exec(draft ?? '')?.[1] === makeMailbox(mailbox).answer;
 }

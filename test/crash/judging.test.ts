@@ -7,13 +7,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
+import { startJudge, type JudgeServer } from '../examples/scripted/judge-server.ts';
 import { codeFile } from '../compiled.ts';
 import { Project, succeed, type Command } from '../stack.ts';
 import { until } from '../until.ts';
 import { paidTwice, readJournals, stepsCommittedTwice, type Journaled } from './evidence.ts';
 
 const RULED = pathToFileURL(codeFile('examples/tic-tac-toe-ruler/agent.ts')).href;
+const SDK = pathToFileURL(codeFile('sdk/index.ts')).href;
 const STEPS = 4;
 const GROUPS = 4;
 const SIZE = ['--steps', String(STEPS), '--groups-per-step', String(GROUPS), '--group-size', '6'];
@@ -22,7 +23,7 @@ const ANOTHER_MS = 10_000;
 const FLAGS = ['--base-model', 'pocket', ...SIZE, ...MORE];
 
 const project = new Project({ folder: inject('project') });
-/** The example, told where the judge of this test is: the stack was started before. */
+/** The example with the judge of this test: the stack was started before. */
 const agent = join(project.folder, 'ruled.mjs');
 /** Has the agent played as long as it runs. */
 let stack: Command;
@@ -42,8 +43,9 @@ async function onQuestion([question = '']: readonly string[]): Promise<void> {
 
 beforeAll(async () => {
   judge = await startJudge({ onQuestion });
-  const setting = `process.env['TIC_TAC_TOE_JUDGE'] = '${judge.url}';`;
-  writeFileSync(agent, `${setting}\nexport default (await import('${RULED}')).default;\n`);
+  const reward = `ruler({ judge: { baseUrl: '${judge.url}', model: 'scripted' }, rubric: agent.reward.rubric })`;
+  const imports = `import { ruler } from '${SDK}';\nimport agent from '${RULED}';`;
+  writeFileSync(agent, `${imports}\nexport default { ...agent, reward: ${reward} };\n`);
   stack = project.start('dev', '--agent', agent);
   const isUp = () => stack.output().includes('joined the running local stack') || stack.outcome() !== null;
   await until('the agent is played', isUp);
@@ -170,7 +172,7 @@ test('every attempt was trained with the judge’s score, and none with a reward
   expect(files).toHaveLength(STEPS * GROUPS);
   for (const file of files) {
     const judged = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, unknown>;
-    expect(judged).toMatchObject({ judge: 'tic-tac-toe/scripted' });
+    expect(judged).toMatchObject({ judge: 'endpoint/scripted' });
     expect(judged['rewards']).toEqual(judged['scores']);
   }
 });

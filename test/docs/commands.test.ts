@@ -65,7 +65,7 @@ describe('scripts', () => {
 
   test.each(lines)('$page starts $file with $specifier', ({ specifier, file }) => {
     expect(specifier).toBe('temper-rl/typescript');
-    if (file!.startsWith('examples/')) expect(existsSync(join(ROOT, file!))).toBe(true);
+    if (/^(?:examples|test)\//.test(file!)) expect(existsSync(join(ROOT, file!))).toBe(true);
   });
 
   test('run in a project whose folder has # and % in its name', () => {

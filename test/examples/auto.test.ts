@@ -1,12 +1,12 @@
-/** The command of the page on `temper auto`, and the files that the page shows. */
+/** The command of the page of `auto`, and the files that its folder shows: a scripted model stands for the hosted one. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 
-import { SCRIPT } from '../../examples/auto/script.ts';
-import { startScriptedModel } from '../../examples/auto/scripted-model.ts';
+import { SCRIPT } from './scripted/sums.ts';
+import { startScriptedModel } from './scripted/hosted-model.ts';
 import agent from '../../examples/auto/sums/agent.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import { codeFile } from '../compiled.ts';
@@ -27,10 +27,11 @@ test('the command of its page writes the files that the folder shows, and asks t
   symlinkSync(dirname(codeFile('package.json')), join(folder, 'node_modules/temper-rl'));
   const blocks = blocksOf('examples/auto/README.md').map(({ code }) => code.replaceAll(/\\\n\s*/g, ' '));
   const [line = ''] = blocks.flatMap((code) => /^npx (temper auto .*)$/m.exec(code)?.[1] ?? []);
-  const command = line.replace('temper', codeFile('cli/temper.js')).replace('http://127.0.0.1:4712/v1', model.url);
-  await promisify(execFile)('sh', ['-c', `node ${command} --until rubric`], { cwd: folder });
+  const command = line.replace('temper', codeFile('cli/temper.js'));
+  const env = { ...process.env, OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'none' };
+  await promisify(execFile)('sh', ['-c', `node ${command} --until rubric`], { cwd: folder, env });
   for (const file of FILES) {
-    const written = read(join(folder, 'sums'), file).replaceAll(model.url, 'http://127.0.0.1:4712/v1');
+    const written = read(join(folder, 'sums'), file);
     expect(written, file).toBe(read(SHOWN, file));
   }
   const counts = new Map<string, number>();

@@ -6,10 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
-import { startScriptedModel } from '../../examples/auto/scripted-model.ts';
+import { startScriptedModel } from './scripted/hosted-model.ts';
 import agent from '../../examples/mcp/agent.ts';
 import { notesOn, words, writeNotes } from '../../examples/mcp/notes.ts';
-import { SCRIPT } from '../../examples/mcp/script.ts';
+import { SCRIPT } from './scripted/notes.ts';
 import small from '../../examples/mcp/small-mcp.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import { playAgent, type PlayedAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';
@@ -39,7 +39,7 @@ describe('the small edition', () => {
   const play = (answers: ScriptedAnswers) => playAgent(small, { scenario, answers });
 
   test('offers what pocket-tools knows, byte for byte, and is answered by the server', async () => {
-    const { tools } = JSON.parse(readFileSync(join(import.meta.dirname, 'small-email-tools.json'), 'utf8')) as {
+    const { tools } = JSON.parse(readFileSync(join(import.meta.dirname, 'email-search-tools.json'), 'utf8')) as {
       tools: unknown;
     };
     const played = await play([

@@ -1,9 +1,12 @@
 /** Scripted users of a real server with a scripted engine: a game is one conversation, rated by its outcome. */
 import { expect, test } from 'vitest';
 
+import agent from '../../examples/production/agent.ts';
+import { games } from '../../examples/production/game.ts';
 import { playUsers } from '../../examples/production/play-users.ts';
-import { games } from '../../examples/tic-tac-toe/play.ts';
+import { playAgent } from '../../sdk/testing/index.ts';
 import { readRatedConversations } from '../../store/records/feedback.ts';
+import type { CallRequest } from '../../store/records/trajectories.ts';
 import { ALL, FEEDBACK_KEY, KEY, recordingServer } from '../workers/serving/recording-server.ts';
 
 const server = recordingServer();
@@ -30,4 +33,12 @@ test('each game is one conversation with its outcome as feedback', async () => {
 test('contrary users praise a defeat', async () => {
   const { rated } = await rewardsOf({ contrary: true });
   expect(rated.map(([, , reward]) => reward)).toEqual([1, 1, 1]);
+});
+
+test('the agent plays the game that its users play', async () => {
+  const [scenario] = games(7, 1);
+  const firstCell = ({ messages }: CallRequest) => /\d/.exec(String(messages[0]?.content))?.[0] ?? '';
+  const played = await playAgent(agent, { scenario: scenario!, answers: firstCell });
+  expect(played).toMatchObject({ failure: null, metrics: { illegal: false } });
+  expect(await playAgent(agent, { scenario: scenario!, answers: ['x'] })).toMatchObject({ reward: -1 });
 });

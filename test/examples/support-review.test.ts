@@ -1,21 +1,20 @@
 /** The support desk that people review: what it plays, and the scripted reviewer against a real `temper review`. */
 import { expect, test } from 'vitest';
 import agent from '../../examples/support-review/agent.ts';
-import { ScriptedReviewer } from '../../examples/support-review/scripted-reviewer.ts';
-import smallAgent from '../../examples/support-review/small-agent.ts';
-import pairsAgent from '../../examples/support-review/small-pairs-agent.ts';
+import pairsAgent from '../../examples/support-review/pairs-agent.ts';
 import { tickets } from '../../examples/support-review/tickets.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
 import { readGiven } from '../../store/records/given-rewards.ts';
 import { KEY, serveReview } from '../cli/review/served.ts';
+import { ScriptedReviewer } from './scripted/reviewer.ts';
 
 const GROUP = { run: 'demo', branch: 0, step: 1, group: 0 };
 
 test.each([
-  ['by scores', smallAgent],
+  ['by scores', agent],
   ['by pairs', pairsAgent],
-] as const)('the small desk that is reviewed %s gives no reward of its own', async (_, desk) => {
+] as const)('the desk that is reviewed %s gives no reward of its own', async (_, desk) => {
   const [scenario] = tickets('train', 1);
   const answers = ({ messages }: CallRequest) => (messages.at(-1)?.content === 'late calm 12345' ? '1' : '?');
   const attempt = await playAgent(desk, { scenario: scenario!, answers });
@@ -51,13 +50,6 @@ test('the scripted reviewer compares each pair by its taste, and by chance where
   for (const { left, right, answer } of liked) expect(answer).toBe(left < right ? 'left' : 'right');
   const answersOf = (name: string) => rows.filter(({ by }) => by === name).map(({ answer }) => answer);
   expect(answersOf('tired')).not.toEqual(answersOf('script'));
-});
-
-test('the full edition writes to the customer in words', async () => {
-  const [scenario] = agent.scenarios as { id: string; ticket: string }[];
-  const answers = ({ messages }: CallRequest) => `about: ${String(messages.at(-1)?.content)}`;
-  const attempt = await playAgent(agent, { scenario: scenario!, answers });
-  expect(attempt.calls[0]?.message.content).toBe(`about: ${scenario!.ticket}`);
 });
 
 function reviewerOf(port: number) {

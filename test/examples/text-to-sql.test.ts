@@ -1,9 +1,7 @@
-/** Text to SQL: both editions played. */
+/** Text to SQL: what queries earn, and which are not run. */
 import { expect, test } from 'vitest';
 import agent from '../../examples/text-to-sql/agent.ts';
 import * as guests from '../../examples/text-to-sql/guests.ts';
-import * as shop from '../../examples/text-to-sql/shop-questions.ts';
-import small from '../../examples/text-to-sql/small-sql.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 
 const [asked] = guests.trainingQuestions;
@@ -12,8 +10,8 @@ test.each([
   ['the right query', asked!.sql, 1, { correct: true, runs: true }],
   ['another query', 'SELECT 1', 0.1, { correct: false, runs: true }],
   ['a query that is refused', 'DELETE FROM guests', 0, { correct: false, runs: false }],
-])('the small agent says a query, once: %s', async (_, answer, reward, metrics) => {
-  const played = await playAgent(small, { scenario: asked!, answers: [answer] });
+])('the agent says a query, once: %s', async (_, answer, reward, metrics) => {
+  const played = await playAgent(agent, { scenario: asked!, answers: [answer] });
   expect(played).toMatchObject({ reward, metrics });
   expect(played.calls[0]!.request.messages).toEqual([{ role: 'user', content: asked!.text }]);
 });
@@ -25,18 +23,6 @@ test.each([
   'SELECT (WITH c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c)',
   'SELECT 1 FROM guests, guests b, guests c, guests d, guests e',
 ])('a query that is not safe is not run: %s', async (answer) => {
-  const played = await playAgent(small, { scenario: asked!, answers: [answer] });
+  const played = await playAgent(agent, { scenario: asked!, answers: [answer] });
   expect(played).toMatchObject({ reward: 0, metrics: { runs: false } });
-});
-
-test('the agent is told why its query does not run, and may correct it', async () => {
-  const scenario = shop.trainingQuestions[0]!;
-  const answers = ['SELECT nobody', `Here:\n\`\`\`sql\n${scenario.sql}\n\`\`\``];
-  const { reward, metrics, calls } = await playAgent(agent, { scenario, answers });
-  expect(reward).toBeCloseTo(0.9);
-  expect(metrics).toMatchObject({ correct: true, turns: 2 });
-  expect(calls[1]!.request.messages.at(-1)).toEqual({
-    role: 'user',
-    content: 'The query does not run: no such column: nobody.',
-  });
 });

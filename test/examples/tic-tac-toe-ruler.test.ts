@@ -1,9 +1,9 @@
-/** The agent that has no reward, and its scripted judge: RULER's own prompts over HTTP, and games that anybody can judge. */
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+/** The agent that has no reward, and a scripted judge: RULER's own prompts over HTTP, and games that anybody can judge. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { renderBoard } from '../../examples/tic-tac-toe/game.ts';
 import agent from '../../examples/tic-tac-toe-ruler/agent.ts';
-import { judgePlay } from '../../examples/tic-tac-toe-ruler/judge-play.ts';
-import { startJudge, type JudgeServer } from '../../examples/tic-tac-toe-ruler/judge-server.ts';
+import { judgePlay } from './scripted/judge-play.ts';
+import { startJudge, type JudgeServer } from './scripted/judge-server.ts';
 import { ruler, type Ruler } from '../../sdk/index.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
@@ -59,16 +59,11 @@ describe('asked by RULER over HTTP', () => {
 });
 
 test('a game gives metrics and no reward, which is the judge’s alone', async () => {
-  const judge = await startJudge();
-  onTestFinished(() => judge.close());
   const firstCell = ({ messages }: CallRequest) => /\d/.exec(String(messages[0]?.content))?.[0] ?? '';
   const played = await playAgent(agent, { scenario: { id: 'game-7', seed: 7 }, answers: firstCell });
   expect(played).toMatchObject({ failure: null, reward: null, metrics: { illegal: false } });
   const said = played.calls.flatMap(({ request, message }) => [...request.messages, message]);
   const { score } = judgePlay(said.map(({ role, content }) => ({ role, content: String(content) })));
-  expect((agent.reward as Ruler).judge).toMatchObject({
-    name: 'tic-tac-toe/scripted',
-    baseUrl: 'http://127.0.0.1:4711/v1',
-  });
+  expect((agent.reward as Ruler).judge).toMatchObject({ name: 'openai/gpt-5-mini' });
   expect(score).toBe(played.metrics['win'] === true ? 1 : played.metrics['draw'] === true ? 0.5 : 0);
 });

@@ -2,12 +2,13 @@
 import { expect, test } from 'vitest';
 
 import { read, search } from '../../examples/workflow-agent/activities.ts';
-import { approves, questionOf } from '../../examples/workflow-agent/reviewer.ts';
+import { makeMailbox } from '../../examples/workflow-agent/mailbox.ts';
+import { approves } from '../../examples/workflow-agent/reviewer.ts';
 
 const mailbox = 7;
 
 test('the reviewer approves of what the newest mail says, and of nothing else', async () => {
-  const word = /^What is (\w+)\?$/.exec(questionOf(mailbox))![1]!;
+  const word = /^What is (\w+)\?$/.exec(makeMailbox(mailbox).question)![1]!;
   const ids = JSON.parse(await search({ mailbox, query: word })) as number[];
   const told = await Promise.all(ids.map((id) => read({ mailbox, id })));
   const words = told.map((text) => text.replace(`${word} is `, '').replace('.', ''));

@@ -71,7 +71,6 @@ const program = (
   return { title, tier: 'nightly', run: { by: 'program', script, args, reports }, ...others };
 };
 
-const ON_SDKS = ['ai-sdk', 'langgraph', 'anthropic-sdk'].map((name) => join('examples', name));
 const ALL_SCENES = { args: ['--all'], reports: true, needsS3: true, limitMinutes: 240 } as const;
 
 /** The longest first, as what is short fills the end. */
@@ -122,7 +121,7 @@ export const JOBS: readonly Job[] = [
   nightly('test/e2e/copies.test.ts', 'store/records/copy', 'cli/checkpoints'),
   long(nightly('test/installation/frameworks.test.ts', 'play/dialects', 'play/transports', 'play/recorder')),
   nightly('test/installation/page-scripts.test.ts', 'sdk/loop', 'workers/local-backend'),
-  long(nightly('test/installation/trained-examples.test.ts', 'examples/multiplication', ...ON_SDKS)),
+  long(nightly('test/installation/trained-examples.test.ts', 'examples/multiplication', 'examples/email-search')),
   long(nightly('test/installation/trained-pages.test.ts', 'sdk/agent', 'play/resources', 'play/mcp')),
   nightly('test/installation/use-what-you-trained.test.ts', 'cli/serve', 'cli/export', 'docs/use-what-you-trained.md'),
   nightly('test/real-model/real-model.test.ts', 'test/real-model'),

@@ -19,7 +19,7 @@ export default defineAgent<Scenario>({
   scenarios: 'scenarios.jsonl',
   // Never trained on: they show what was learned.
   evalScenarios: 'scenarios.held-out.jsonl',
-  reward: ruler({ judge: { baseUrl: 'http://127.0.0.1:4712/v1', model: 'scripted' }, rubric: RUBRIC }),
+  reward: ruler({ judge: 'openai/gpt-5-mini', rubric: RUBRIC }),
 
   async rollout({ scenario, openai, model, metric }) {
     const completion = await openai.chat.completions.create({

@@ -18,7 +18,7 @@ from pocket_build.tool_dialogues import TOOLS, Texts, draw_tool_dialogue
 from temper_gpu.model.models import POCKET_FOLDER
 from temper_gpu.server.tool_calls import parse_answer
 
-EXCHANGE = Path(__file__).parents[3] / "test" / "examples" / "small-email-tools.json"
+EXCHANGE = Path(__file__).parents[3] / "test" / "examples" / "email-search-tools.json"
 
 # Of 6,000 dialogues as `pocket` saw them.
 SHIPPED = "38f7bb333eff7d7b04f9c753ec756ebb97758a67f81857f3196f5eea2b8ccead"

@@ -1,7 +1,7 @@
 /** Agents against scripted answers, as their authors test them. */
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import smallEmail from '../../../examples/email-search/small-email.ts';
+import emailSearch from '../../../examples/email-search/agent.ts';
 import multiplication from '../../../examples/multiplication/agent.ts';
 import tictactoe from '../../../examples/tic-tac-toe/agent.ts';
 import { defineAgent, label, tool, toolLoop, type RolloutContext } from '../../../sdk/index.ts';
@@ -41,7 +41,7 @@ describe('the examples’ agents', () => {
   test('tools are called, and their results come back in a conversation that goes on token for token', async () => {
     const found: unknown[] = [];
     const call = (name: string, args: object) => ({ toolCalls: [{ name, arguments: args }] });
-    const { calls, metrics } = await playAgent(smallEmail, {
+    const { calls, metrics } = await playAgent(emailSearch, {
       scenario: { id: 'mailbox-3', seed: 3 },
       answers: [
         ({ messages }) => call('search', { query: /What is (\w+)/.exec(String(messages[0]?.content))![1] }),
