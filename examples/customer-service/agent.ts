@@ -18,7 +18,7 @@ export default defineAgent<Scenario>({
     const { wish, shown, right } = drawCall(scenario);
     const acts: string[] = [];
     // Once the agent has done or said something, the customer hangs up.
-    while (acts.every((act) => act === 'look')) {
+    while (!acts.some((act) => act !== 'look')) {
       // A turn is one message, which says all there is to know: the wish, what was looked up, and the keys that are left.
       const keys = ACTS.map((act, index) => (acts.includes(act) ? '' : String(index + 1))).join('');
       const content = `${wish} ${acts.length === 0 ? NOTHING : shown} ${keys}`;
