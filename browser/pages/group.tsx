@@ -124,7 +124,11 @@ function tabsOf(view: GroupView, query: URLSearchParams, setQuery: ReturnType<ty
 }
 
 /** None in groups, and in the evaluation before training itself. */
-function beforeTab({ run, attempts }: GroupView, query: URLSearchParams, setQuery: ReturnType<typeof useQuery>[1]): Tab[] {
+function beforeTab(
+  { run, attempts }: GroupView,
+  query: URLSearchParams,
+  setQuery: ReturnType<typeof useQuery>[1],
+): Tab[] {
   const known = attempts.filter(({ before }) => before !== undefined);
   if (known.length === 0) return [];
   const content = () => (

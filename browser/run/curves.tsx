@@ -122,9 +122,7 @@ function markersOf({ parts }: CurveView, { changes }: RunView): ChartMarker[] {
 function Markers({ markers }: { markers: readonly ChartMarker[] }) {
   if (markers.length === 0) return null;
   return (
-    <p class="note markers">
-      Dashed lines: {markers.map(({ x, label }) => `${label} from step ${x} on`).join(' · ')}
-    </p>
+    <p class="note markers">Dashed lines: {markers.map(({ x, label }) => `${label} from step ${x} on`).join(' · ')}</p>
   );
 }
 

@@ -36,7 +36,8 @@ export function HeldOut({ state, curve }: HeldOutProps) {
 function Figure({ of, state, className = '' }: { of: HeldOutNumber; state: RunState; className?: string }) {
   const { evaluation, value, interval } = of;
   const { step } = evaluation;
-  const bounds = interval === null ? '' : `, 95 % interval ${formatNumber(interval[0])} to ${formatNumber(interval[1])}`;
+  const bounds =
+    interval === null ? '' : `, 95 % interval ${formatNumber(interval[0])} to ${formatNumber(interval[1])}`;
   return (
     <a class={className} href={`#${evaluationPath(state, step)}`} title="Open the attempts of this evaluation">
       {formatNumber(value)}

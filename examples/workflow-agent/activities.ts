@@ -4,7 +4,10 @@ import { makeMailbox } from './mailbox.ts';
 /** Ids of the mails that have the word, the newest first. */
 export async function search({ mailbox, query }: { mailbox: number; query: string }): Promise<string> {
   const hits = makeMailbox(mailbox).mails.filter(({ body }) => body.match(/\w+/g)?.includes(query));
-  return `[${hits.toReversed().map(({ id }) => id).join(', ')}]`;
+  return `[${hits
+    .toReversed()
+    .map(({ id }) => id)
+    .join(', ')}]`;
 }
 
 export async function read({ mailbox, id }: { mailbox: number; id: number }): Promise<string> {

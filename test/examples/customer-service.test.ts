@@ -44,7 +44,12 @@ describe('a conversation', () => {
     const { wants, price } = drawTask(seedOf('return'));
     const [order] = /O\d{4}/.exec(wants)!;
     const instructions: unknown[] = [];
-    const right = [call('get_order', { order }), `You get ${price}.00 euros back. Shall I?`, call('return_order', { order }), 'Done.'];
+    const right = [
+      call('get_order', { order }),
+      `You get ${price}.00 euros back. Shall I?`,
+      call('return_order', { order }),
+      'Done.',
+    ];
     const played = await serve('return', right, instructions);
     expect(played).toMatchObject({ failure: null, reward: 1, metrics: { state: true, statements: true, turns: 4 } });
     expect(instructions[0]).toContain(wants);

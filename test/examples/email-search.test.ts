@@ -73,7 +73,7 @@ test('the page installs what the agents on other SDKs import, in the major versi
   };
   const rows = [...readPage(PAGE).matchAll(/^\| `(\S+\.ts)` \|.*\| `(.*)` \|$/gm)];
   const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
-  expect(rows.map(([, file]) => file).toSorted()).toEqual(files.toSorted());
+  expect(rows.map(([, file]) => file!).toSorted()).toEqual(files.toSorted());
   for (const [, file, packages] of rows) expect(packages!.split(' ').toSorted(), file).toEqual(packagesOf(file!));
   const lines = blocksOf(PAGE).flatMap(({ code }) => code.replaceAll(/\\\n\s*/g, '').split('\n'));
   const [line = ''] = lines.filter((each) => each.startsWith('npm install '));

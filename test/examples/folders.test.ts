@@ -31,12 +31,14 @@ test.each(folders)('%s imports nothing of another folder', (folder) => {
 
 test.each(folders)('the commands on the page of %s name its own files', (folder) => {
   const commands = blocksOf(`examples/${folder}/README.md`).map(({ code }) => code);
-  const named = commands.flatMap((code) => [...code.matchAll(/(?<!test\/)\bexamples\/([\w-]+)/g)].map(([, name]) => name));
+  const named = commands.flatMap((code) =>
+    [...code.matchAll(/(?<!test\/)\bexamples\/([\w-]+)/g)].map(([, name]) => name),
+  );
   expect(new Set(named)).toEqual(new Set(named.length === 0 ? [] : [folder]));
 });
 
 test('each example has its place in the order of reading, once', () => {
-  const linked = [...readPage('examples/README.md').matchAll(/\]\(([\w-]+)\/README\.md\)/g)].map(([, name]) => name);
+  const linked = [...readPage('examples/README.md').matchAll(/\]\(([\w-]+)\/README\.md\)/g)].map(([, name]) => name!);
   expect(linked.toSorted()).toEqual(folders.toSorted());
 });
 

@@ -159,9 +159,7 @@ function warnOfStep({ step }: StepPlace, summary: StepSummary | null): string[] 
   const { unused, replacedGroups } = summary;
   const skipped = isSkipped(summary) ? [describeSkipped(step, unused)] : [];
   const left =
-    Object.keys(unused).length > 0 && skipped.length === 0
-      ? [`not trained: ${describeUnused(unused, false)}`]
-      : [];
+    Object.keys(unused).length > 0 && skipped.length === 0 ? [`not trained: ${describeUnused(unused, false)}`] : [];
   const replaced =
     replacedGroups > 0
       ? [

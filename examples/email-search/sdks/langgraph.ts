@@ -43,7 +43,13 @@ function createResearcher(context: RolloutContext, inbox: Inbox, question: Human
   const { model, baseURL, apiKey, fetch } = context;
   const tools = mailTools(inbox);
   // Temper retries, so the client must not.
-  const client = new ChatOpenAI({ model, apiKey, configuration: { baseURL, fetch }, maxTokens: MAX_TOKENS_PER_TURN, maxRetries: 0 });
+  const client = new ChatOpenAI({
+    model,
+    apiKey,
+    configuration: { baseURL, fetch },
+    maxTokens: MAX_TOKENS_PER_TURN,
+    maxRetries: 0,
+  });
   const llm = client.bindTools(tools);
 
   /** An answer passes if it cites a mail that was read. Otherwise the conversation begins again with the question. */

@@ -183,7 +183,12 @@ test('an action that cannot be taken says why', () => {
 test('a recorded prompt is a system prompt, what was said, and the message that waits to be sent', () => {
   const message = (role: string, text: string) => ({ role, text, toolCalls: [], cut: 0 });
   const said = (role: string, content: string) => ({ role, content, note: null, isError: false });
-  const prompt = [message('system', 'Be short.'), message('user', 'a'), message('assistant', 'b'), message('user', 'c')];
+  const prompt = [
+    message('system', 'Be short.'),
+    message('user', 'a'),
+    message('assistant', 'b'),
+    message('user', 'c'),
+  ];
   expect(splitPrompt(prompt)).toEqual({
     system: 'Be short.',
     said: [said('user', 'a'), said('assistant', 'b')],

@@ -4,8 +4,11 @@ import { attemptRows } from '../../../views/rows/attempt-row.ts';
 import { attemptOf, callOf, user } from '../../store/records/made-attempt.ts';
 
 const search = { type: 'function', function: { name: 'search', arguments: '{"query":"Paris"}' } };
-const said = (content: unknown, calls?: unknown): ChatMessage =>
-  ({ role: 'assistant', content, ...(calls !== undefined && { tool_calls: calls }) }) as ChatMessage;
+const said = (content: unknown, calls?: unknown): ChatMessage => ({
+  role: 'assistant',
+  content,
+  ...(calls !== undefined && { tool_calls: calls }),
+});
 
 function answerTo(...messages: ChatMessage[]): string | null {
   const attempts = [
@@ -32,7 +35,12 @@ test.each<[string, ChatMessage[], string | null]>([
 });
 
 test('the answer is that of the call that was made last', () => {
-  const attempts = [attemptOf(0, ['first', 'second'].map((answer) => callOf([user('Where?')], answer)))];
+  const attempts = [
+    attemptOf(
+      0,
+      ['first', 'second'].map((answer) => callOf([user('Where?')], answer)),
+    ),
+  ];
   const files = { place: { branch: 0, step: 1 }, group: 0, judged: null, use: 'unjudged' } as const;
   const rows = attemptRows({ ...files, rollouts: { header: {}, attempts }, times: { callOrders: { 0: [1, 0] } } });
   expect(rows[0]!.answer).toBe('first');

@@ -43,9 +43,9 @@ class Tolerance:
     least_share: float
 
 
-# Measured with vLLM 0.32 on a CPU (docs/internal/engine.md says what), with room for larger models. Below float32 an adapter's
-# measured change includes the trainer's own rounding, so it must be a few times larger than that; and vLLM adds an
-# adapter's product to one that is rounded already, which loses part of a small one.
+# Measured with vLLM 0.32 on a CPU (docs/internal/engine.md says what), with room for larger models. Below float32 an
+# adapter's measured change includes the trainer's own rounding, so it must be a few times larger than that; and vLLM
+# adds an adapter's product to one that is rounded already, which loses part of a small one.
 TOLERANCES = {"float32": Tolerance(2e-3, 1e-4, 0.15, 0.5), "bfloat16": Tolerance(0.15, 0.06, 0.045, 0.2)}
 
 
