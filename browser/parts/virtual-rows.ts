@@ -39,6 +39,7 @@ export function useVirtualRows(
   useEffect(() => virtualizer._didMount(), []);
   useLayoutEffect(() => virtualizer._willUpdate());
   /* oxlint-enable no-underscore-dangle */
+  useLayoutEffect(() => virtualizer.measure(), [rowHeight]);
   return {
     items: virtualizer.getVirtualItems(),
     total: virtualizer.getTotalSize(),

@@ -1,4 +1,5 @@
 /** The result on held-out scenarios, before everything else: what a run has reached. */
+import { Fragment } from 'preact';
 import { formatGroupId } from '../../core/attempt-id.ts';
 import type { RunState } from '../../core/contract.ts';
 import { describeHeldOut, formatNumber } from '../../core/format.ts';
@@ -15,23 +16,30 @@ interface HeldOutProps {
 export function HeldOut({ state, curve }: HeldOutProps) {
   const result = state === null ? null : findHeldOut(state, curve?.evalRewards);
   if (state === null || result === null) return null;
-  const { label, before, after } = result;
-  const { evaluation } = (after ?? before)!;
+  const numbers = [result.before, result.after].filter((number) => number !== null);
+  const newest = numbers.at(-1)!;
   return (
     <section class="card outcome" aria-label="Held-out result">
-      <h2>{label === 'reward' ? 'Mean reward' : `Share of ${label}`} on held-out scenarios</h2>
+      <h2>{result.label === 'reward' ? 'Mean reward' : `Share of ${result.label}`} on held-out scenarios</h2>
       <div class="from-to">
-        {before !== null && <Figure of={before} state={state} className="before" />}
-        {before !== null && after !== null && <span class="arrow">→</span>}
-        {after !== null && <Figure of={after} state={state} />}
+        {numbers.map((number) => (
+          <Fragment key={number.evaluation.step}>
+            <Figure of={number} state={state} className={number === newest ? '' : 'before'} />
+            {number !== newest && <span class="arrow">→</span>}
+          </Fragment>
+        ))}
       </div>
-      <p class="note">
-        {describeHeldOut(evaluation)}
-        {(after ?? before)?.interval !== null && '; ranges are 95 % intervals'}
-        {evaluation.step < state.step && `; the run is at step ${state.step}`}
-      </p>
+      <p class="note">{notesOn(newest, state).join('; ')}</p>
     </section>
   );
+}
+
+function notesOn({ evaluation, interval }: HeldOutNumber, { step }: RunState): string[] {
+  return [
+    describeHeldOut(evaluation),
+    ...(interval === null ? [] : ['ranges are 95 % intervals']),
+    ...(evaluation.step < step ? [`the run is at step ${step}`] : []),
+  ];
 }
 
 function Figure({ of, state, className = '' }: { of: HeldOutNumber; state: RunState; className?: string }) {

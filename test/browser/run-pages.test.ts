@@ -220,6 +220,9 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     await page.getByRole('searchbox', { name: 'Text' }).fill('question');
     await page.waitForURL(/text=question/);
     await expect.poll(() => table.locator('mark').first().textContent()).toMatch(/^question$/i);
+    // Rows with an excerpt are higher than those before.
+    const second = table.locator('[role=row][data-index="1"]');
+    await expect.poll(() => second.evaluate((row) => row.style.transform)).toBe('translateY(50px)');
     await page.getByRole('button', { name: /^Clear/ }).click();
     await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String((await total()) + 1));
     await table.evaluate((element) => element.scrollTo(0, element.scrollHeight));
