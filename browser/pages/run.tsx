@@ -39,9 +39,13 @@ function Overview({ view, curve }: { view: RunView; curve: Loaded<CurveView> }) 
   return (
     <>
       {view.state?.failure != null && <p class="card failure">{view.state.failure}</p>}
-      {tab === FIRST_TAB && <HeldOut state={view.state} curve={curve.value} />}
+      {tab === FIRST_TAB && (
+        <div class="overview-top">
+          <HeldOut state={view.state} curve={curve.value} />
+          <RunFacts view={view} curve={curve.value} />
+        </div>
+      )}
       <Advisories run={run} advisories={view.advisories} isFolded={tab !== FIRST_TAB} />
-      {tab === FIRST_TAB && <RunFacts view={view} curve={curve.value} />}
       <Tabs
         label={`Parts of ${run}`}
         selected={tab}

@@ -27,6 +27,7 @@ export function HeldOut({ state, curve }: HeldOutProps) {
       </div>
       <p class="note">
         {describeHeldOut(evaluation)}
+        {(after ?? before)?.interval !== null && '; ranges are 95 % intervals'}
         {evaluation.step < state.step && `; the run is at step ${state.step}`}
       </p>
     </section>
@@ -36,15 +37,12 @@ export function HeldOut({ state, curve }: HeldOutProps) {
 function Figure({ of, state, className = '' }: { of: HeldOutNumber; state: RunState; className?: string }) {
   const { evaluation, value, interval } = of;
   const { step } = evaluation;
-  const bounds =
-    interval === null ? '' : `, 95 % interval ${formatNumber(interval[0])} to ${formatNumber(interval[1])}`;
+  const bounds = interval === null ? null : `${formatNumber(interval[0])} to ${formatNumber(interval[1])}`;
   return (
     <a class={className} href={`#${evaluationPath(state, step)}`} title="Open the attempts of this evaluation">
       {formatNumber(value)}
-      <small class="note">
-        {step === 0 ? 'before training' : `after step ${step}`}
-        {bounds}
-      </small>
+      <small class="note">{step === 0 ? 'before training' : `after step ${step}`}</small>
+      {bounds !== null && <small class="note">{bounds}</small>}
     </a>
   );
 }

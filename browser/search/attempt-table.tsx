@@ -96,10 +96,10 @@ function columnsOf(
 function nameColumn(excerpts: Readonly<Record<string, string>> | null, wanted: string): TableColumn<AttemptRow> {
   const column = { key: 'attempt', label: 'Attempt' };
   if (excerpts === null)
-    return { ...column, width: 'minmax(min(264px, 50vw), 2fr)', render: ({ id }) => formatAttemptName(id) };
+    return { ...column, width: 'minmax(min(264px, 58vw), 2fr)', render: ({ id }) => formatAttemptName(id) };
   return {
     ...column,
-    width: 'minmax(min(240px, 50vw), 6fr)',
+    width: 'minmax(min(240px, 58vw), 6fr)',
     render: ({ id }) => (
       <span class="two-lines">
         <span>{formatAttemptName(id)}</span>

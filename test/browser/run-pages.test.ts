@@ -108,7 +108,8 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     const page = await open('/runs/demo');
     const { state } = await ask<RunView>('runs/demo');
     const result = page.getByRole('region', { name: 'Held-out result' });
-    await expect.poll(() => result.textContent()).toContain(`after step ${STEPS}, 95 % interval`);
+    await expect.poll(() => result.textContent()).toContain(`after step ${STEPS}`);
+    expect(await result.textContent()).toContain('95 % intervals');
     for (const evaluation of [state!.evals[0]!, state!.evals.at(-1)!])
       expect(await result.textContent()).toContain(formatNumber(headline(evaluation).value));
     const charts = page.locator('.chart');
@@ -139,6 +140,7 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     const page = await open('/runs/demo');
     const plot = page.locator('.plot .u-over').first();
     await plot.waitFor();
+    await plot.scrollIntoViewIfNeeded();
     const box = (await plot.boundingBox())!;
     const at = (share: number) => [box.x + box.width * share, box.y + box.height / 2] as const;
     await page.mouse.move(...at(0.5));
@@ -246,6 +248,8 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     const counts = { step: 11, missing: 5, attempts: 8, waiting: 2, groups: 2 };
     const awaited = { ...counts, since: '2026-11-01T10:00:00Z', nextDeadline: null };
     const line = (await open('/runs/live')).locator('.run-line');
+    // What the page read at first is the state before: another one comes by an event.
+    await expect.poll(() => line.textContent()).toContain('step 10 of 20');
     await store.replace(stateKey('live'), encodeJson({ ...state!, awaited, waitingFor: describeAwaited(awaited) }));
     await expect.poll(() => line.textContent()).toMatch(/missing in 2 of 2 groups of .*; give them in temper review/);
     await store.replace(stateKey('live'), encodeJson(state!));
