@@ -14,6 +14,8 @@ interface Entry {
   message: string | null;
   isOld: boolean;
   pending: boolean;
+  /** Answers that came by themselves. */
+  puts: number;
   readonly readers: Set<() => void>;
 }
 
@@ -28,7 +30,7 @@ function entryOf(path: string): Entry {
     if (entries.size < MOST_ENTRIES) break;
     if (readers.size === 0) entries.delete(oldest);
   }
-  const entry: Entry = { value: undefined, message: null, isOld: true, pending: false, readers: new Set() };
+  const entry: Entry = { value: undefined, message: null, isOld: true, pending: false, puts: 0, readers: new Set() };
   entries.set(path, entry);
   return entry;
 }
@@ -58,7 +60,7 @@ export function markAllOld(): void {
 /** An answer that came by itself. */
 export function putData(path: string, value: unknown): void {
   const entry = entryOf(path);
-  Object.assign(entry, { value, isOld: false, message: null });
+  Object.assign(entry, { value, isOld: false, message: null, puts: entry.puts + 1 });
   tellReaders(entry);
 }
 
@@ -68,12 +70,13 @@ async function refresh(path: string, entry: Entry): Promise<void> {
   // Told to be old while it is fetched: it is fetched once more.
   while (entry.isOld) {
     entry.isOld = false;
-    try {
-      entry.value = await getJson(path);
-      entry.message = null;
-    } catch (error) {
-      entry.message = (error as Error).message;
-    }
+    const { puts } = entry;
+    const answer = await getJson(path).then(
+      (value) => ({ value, message: null }),
+      (error: unknown) => ({ message: (error as Error).message }),
+    );
+    // What came by itself meanwhile is newer.
+    if (entry.puts === puts) Object.assign(entry, answer);
     tellReaders(entry);
   }
   entry.pending = false;

@@ -42,6 +42,9 @@ const result = (request: ActionRequest, says: string, made: string | null = null
   made: request.isConfirmed ? made : null,
 });
 
+const middleOf = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) =>
+  [x + width / 2, y + height / 2] as const;
+
 await describePages('acting', folder, ({ open, openApart, ask }) => {
   test('an action is done only after the server said what will happen, and is the same one when it is sent again', async () => {
     const page = await open('/');
@@ -85,12 +88,12 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     const box = (await dialog.getByRole('button', { name: 'Continue' }).boundingBox())!;
     // No time passes between the clicks, however long they take.
     await page.clock.pauseAt(Date.now() + 3_600_000);
-    const [x, y] = [box.x + box.width - 8, box.y + box.height / 2] as const;
-    // Again as soon as the button that confirms has come.
-    await page.mouse.click(x, y);
+    await page.mouse.click(...middleOf(box));
     await dialog.getByText('Run demo goes back to step 2.').waitFor();
-    await page.mouse.click(x, y);
-    await page.mouse.click(x, y, { clickCount: 2 });
+    // Again as soon as the button that confirms has come, wherever the plan has moved it.
+    const confirm = (await dialog.getByRole('button', { name: 'Roll back', exact: true }).boundingBox())!;
+    await page.mouse.click(...middleOf(confirm));
+    await page.mouse.click(...middleOf(confirm), { clickCount: 2 });
     await dialog.getByRole('button', { name: 'Back', exact: true }).click();
     await dialog.getByLabel('Step').waitFor();
     expect(await page.evaluate('document.activeElement.name')).toBe('step');
@@ -101,6 +104,10 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     for (let times = 0; times < 5; times += 1) await page.keyboard.down('Enter');
     await page.keyboard.up('Enter');
     expect(taken.map(({ isConfirmed }) => isConfirmed)).toEqual([false, false]);
+    // Nor does a key reach the page below.
+    await page.keyboard.press('?');
+    await page.clock.runFor(1000);
+    expect(await page.getByRole('dialog').count()).toBe(1);
     // The plan has the focus; then come a button that copies, Back, and the one that confirms.
     for (const name of ['Copy', 'Back', 'Roll back']) {
       await page.keyboard.press('Tab');

@@ -39,6 +39,7 @@ describe.skipIf(connecting === null)('an export', () => {
     await see('/runs/demo/attempts/0.3.0.1', HOSTILE);
     await see('/runs/demo/attempts?minReward=0.5&kind=train&sort=-reward', ' match');
     await page.locator('a[href*="/attempts/0."]').first().waitFor();
+    await see('/runs/demo/attempts?minReward=1000&kind=train', 'No attempt matches');
     await see('/runs/demo/attempts/0.99.0.0', 'does not contain');
     expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false);
     expect(complaints).toEqual([]);

@@ -106,7 +106,8 @@ test('a run that may work for no hour waits for more, and pauses count as no wor
     const state = await handle.result();
     expect(state).toMatchObject({ state: 'completed', step: 3, costs: { maxHours: 1, usd: {} } });
     expect(state.costs!.seconds).toBeGreaterThanOrEqual(costs!.seconds);
-    expect(state.costs!.seconds).toBeLessThanOrEqual(state.wallSeconds);
+    // A sum of parts of it, so beyond it by its rounding at most.
+    expect(state.costs!.seconds).toBeLessThan(state.wallSeconds + 1e-6);
   });
 });
 

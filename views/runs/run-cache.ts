@@ -65,6 +65,11 @@ export class RunCache {
     return known === undefined ? this.readHead(run) : { run, file: known.file, state: known.state };
   }
 
+  /** State that the last reader of the run was given; undefined if nobody has read it. */
+  lastState(run: string): RunState | null | undefined {
+    return this.#heads.get(run)?.state;
+  }
+
   /** Steps of the run's newest branch with all before it. */
   async readSteps({ run, state }: RunHead): Promise<readonly StepSummary[]> {
     const known = this.#curves.get(run);

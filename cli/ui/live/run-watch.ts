@@ -4,6 +4,7 @@ import { childNames } from '../../../store/records/children.ts';
 import { isEnded, readState } from '../../../store/records/run-reader.ts';
 import { groupsPrefix, RUNS_PREFIX } from '../../../store/layout.ts';
 import type { Store } from '../../../store/store.ts';
+import { runCacheOf } from '../../../views/runs/run-cache.ts';
 
 export interface RunChange {
   readonly run: string;
@@ -42,7 +43,7 @@ export class RunWatch {
       }
       const { mark, state } = await this.#read(run);
       next.set(run, { mark, isEnded: state !== null && isEnded(state) });
-      if (mark !== before?.mark) changes.push({ run, state });
+      if (mark !== before?.mark || this.#isOtherThanShown(run, state)) changes.push({ run, state });
     }
     const isGone = [...this.#seen.keys()].some((run) => !next.has(run));
     this.#seen = next;
@@ -52,6 +53,12 @@ export class RunWatch {
   /** It was told something: the next look reads it, ended or not. */
   forget(run: string): void {
     this.#seen.delete(run);
+  }
+
+  /** A state that came and went between two looks may have been shown. */
+  #isOtherThanShown(run: string, state: RunState | null): boolean {
+    const shown = runCacheOf(this.#store).lastState(run);
+    return shown !== undefined && JSON.stringify(shown) !== JSON.stringify(state);
   }
 
   async #read(run: string): Promise<{ mark: string; state: RunState | null }> {

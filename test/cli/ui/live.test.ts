@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LiveFeed } from '../../../cli/ui/live/live-feed.ts';
 import { streamEvents } from '../../../cli/ui/live/event-stream.ts';
+import { RunWatch } from '../../../cli/ui/live/run-watch.ts';
 import { openViewContext } from '../../../cli/ui/view-context.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { stateKey } from '../../../store/layout.ts';
 import type { Store } from '../../../store/store.ts';
 import type { LiveEvent } from '../../../views/api/requests.ts';
+import { runCacheOf } from '../../../views/runs/run-cache.ts';
 import { fixtureState, temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { serveUi, WITH_KEY } from './served-ui.ts';
 
@@ -55,6 +57,19 @@ function next<Kind extends LiveEvent['kind']>(feed: LiveFeed, kind: Kind): Promi
 }
 
 describe('the feed', () => {
+  test('tells of a state that somebody was shown and that is gone before the next look', async () => {
+    const store = await writeFixtureRun(temporaryProject(), { steps: 2, state: { state: 'running' } });
+    const running = (await store.read(stateKey('demo')))!;
+    const watch = new RunWatch(store);
+    expect((await watch.look()).changes).toHaveLength(1);
+    await store.replace(stateKey('demo'), encodeJson({ ...fixtureState('demo', 2), state: 'paused' }));
+    await runCacheOf(store).readHead('demo');
+    await store.replace(stateKey('demo'), running);
+    expect((await watch.look()).changes.map(({ run }) => run)).toEqual(['demo']);
+    await runCacheOf(store).readHead('demo');
+    expect((await watch.look()).changes).toEqual([]);
+  });
+
   test('tells each client which run has changed, and the rows of all runs', async () => {
     const { feed, record } = await openFeed(10);
     const rows = await next(feed, 'runs');
