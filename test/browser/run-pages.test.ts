@@ -5,7 +5,7 @@ import { writeUiStore } from '../../bench/ui/write-store.ts';
 import { describeAwaited } from '../../core/external-rewards.ts';
 import { formatNumber, headline } from '../../core/format.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { stateKey } from '../../store/layout.ts';
+import { changesKey, stateKey } from '../../store/layout.ts';
 import { addToCurve } from '../../store/records/curve.ts';
 import type { AttemptsView } from '../../views/api/attempt-views.ts';
 import type { CompareView, CurveView, RunRow, RunView } from '../../views/api/run-views.ts';
@@ -18,6 +18,8 @@ const made = { folder, groups: 1, attempts: 4, turns: 2, blobBytes: 100, words: 
 const store = await writeUiStore({ ...made, run: 'demo', steps: STEPS, evalEvery: 50 });
 await writeUiStore({ ...made, run: 'constant', steps: 30, bug: 'constant' });
 await writeUiStore({ ...made, run: 'live', steps: 10, state: 'running' });
+const change = { setting: 'temperature', from: 1, to: 0.8, branch: 0, step: 10, reason: null };
+await store.publish(changesKey('constant', 1), encodeJson({ schema: 1, changes: [change] }));
 
 await describePages('pages of runs', folder, ({ open, ask }) => {
   test('the list shows every run with its state, reward and progress; the filter is in the address', async () => {
@@ -118,6 +120,12 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     await page.getByRole('button', { name: /^All \d+ charts$/ }).click();
     await page.waitForURL(/charts=all$/);
     await expect.poll(() => charts.count()).toBeGreaterThan(6);
+  });
+
+  test('what was changed during a run stands beside its charts', async () => {
+    const page = await open('/runs/constant');
+    const markers = page.locator('.markers');
+    await expect.poll(() => markers.textContent()).toBe('Dashed lines: temperature 0.8 from step 10 on');
   });
 
   test('a chart as a table has the numbers of the curve, and its steps open', async () => {
@@ -251,8 +259,6 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
     const counts = { step: 11, missing: 5, attempts: 8, waiting: 2, groups: 2 };
     const awaited = { ...counts, since: '2026-11-01T10:00:00Z', nextDeadline: null };
     const line = (await open('/runs/live')).locator('.run-line');
-    // What the page read at first is the state before: another one comes by an event.
-    await expect.poll(() => line.textContent()).toContain('step 10 of 20');
     await store.replace(stateKey('live'), encodeJson({ ...state!, awaited, waitingFor: describeAwaited(awaited) }));
     await expect.poll(() => line.textContent()).toMatch(/missing in 2 of 2 groups of .*; give them in temper review/);
     await store.replace(stateKey('live'), encodeJson(state!));
