@@ -1,5 +1,6 @@
 /** A run as Temporal's UI introduces it: the line in its lists, and the text above its history. */
 import type { ProductionConfig, Role, RunConfig } from './contract.ts';
+import { plural } from './format.ts';
 import { policyName } from './policy-name.ts';
 import { describeLeftOut } from './production.ts';
 import { isSupervisedOnly, supervisedSteps } from './supervised.ts';
@@ -16,11 +17,12 @@ export function configSummary({ run, agent, baseModel }: RunConfig): string {
 
 /** `demo: tic-tac-toe on pocket, 60 steps of 8 groups × 16 attempts` */
 export function describeRun(config: RunConfig): string {
-  const { steps, groupsPerStep, groupSize, supervised, production } = config;
-  const groups =
-    production === undefined ? `${groupsPerStep} groups × ${groupSize} attempts` : `${groupsPerStep} groups`;
-  const step = supervised && isSupervisedOnly(config) ? `${supervised.examplesPerStep} examples` : groups;
-  return `${configSummary(config)}, ${steps} steps of ${step}`;
+  const { run, baseModel, steps, groupsPerStep, groupSize, supervised, production } = config;
+  const count = plural(steps, 'step');
+  if (supervised && isSupervisedOnly(config))
+    return `${run}: supervised training of ${shortModelName(baseModel)}, ${count} of ${plural(supervised.examplesPerStep, 'example')}`;
+  const groups = plural(groupsPerStep, 'group');
+  return `${configSummary(config)}, ${count} of ${production ? groups : `${groups} × ${groupSize} attempts`}`;
 }
 
 export function configDetails(config: RunConfig): string {
