@@ -20,7 +20,7 @@ import {
 /** Judge metrics that a line leaves out, except the cost; the report has them. */
 const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);
 
-/** Columns that a step's metrics fill at most; the notes after them are never cut. */
+/** Columns of a step's line; only what is noted of unusual steps goes beyond them. */
 const WIDTH = 100;
 
 /** `step 12/150  reward 0.431  win 0.610 · illegal 0.031  entropy 1.102 · loss 0.012  0.9 s` */
@@ -39,13 +39,13 @@ function stepLine(summary: StepSummary, steps: number): string {
     summary.failedAttempts > 0 ? `${plural(summary.failedAttempts, 'attempt')} failed` : null,
   ].filter((note) => note !== null);
   const start = [`step ${String(summary.step).padStart(width)}/${steps}`, `reward ${formatNumber(summary.reward)}`];
-  const end = [formatDuration(stepSeconds(summary)), describeStepCost(summary), ...notes];
+  const end = [formatDuration(stepSeconds(summary)), describeStepCost(summary)];
   const line = (...middle: readonly string[]) => joinParts([...start, ...middle, ...end]);
   const training = describeTrainingBriefly(summary);
   // The first number of training is worth more than the last metrics.
   const [shown = ''] = fillRows(metrics, WIDTH - line(' ', ...training.slice(0, 1)).length, 1);
   const [told = ''] = fillRows(training, WIDTH - line(shown, ' ').length, 1);
-  return line(shown, told);
+  return joinParts([line(shown, told), ...notes]);
 }
 
 const joinParts = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('  ');
