@@ -10,9 +10,10 @@ import * as layout from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 import { encodeRollouts, type CallRecord } from '../../store/records/trajectories.ts';
 import { attemptOf, callOf, rolloutsOf, user } from '../store/records/made-attempt.ts';
-import type { AttemptQuery } from '../../views/api/attempt-views.ts';
+import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
 import type { AttemptIndex } from '../../views/context/context.ts';
 import { lowerInPlace } from '../../views/index/attempt-text.ts';
+import { IndexFiles } from '../../views/index/index-files.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { parseAttemptQuery } from '../../views/api/attempt-query.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -79,6 +80,27 @@ test('search finds every attempt of training and evaluation, the newest first', 
   expect(await indexed(index, { sort: 'oldest', kind: 'train', limit: 1 })).toEqual(['0.1.0.0']);
   expect(await indexed(index, { kind: 'eval', limit: 1, offset: 1 })).toEqual(['eval.0.6.1']);
   await index.close();
+});
+
+test('a line is counted once, by who reads the files or by who has written it', async () => {
+  const files = new IndexFiles(temporaryFolder(), 'run');
+  const writer = await files.openWriter();
+  const row = { id: '0.1.0.0' } as AttemptRow;
+  let isWriting = true;
+  const write = async (): Promise<void> => {
+    const words = [{ text: Buffer.from('a'), lower: Buffer.from('a') }];
+    for (let group = 0; group < 100; group += 1)
+      await writer.appendGroup({ branch: 0, step: 1, group, isJudged: true }, [row], words);
+    isWriting = false;
+  };
+  const read = async (): Promise<void> => {
+    while (isWriting) await files.refresh();
+  };
+  await Promise.all([write(), read(), read(), read()]);
+  await writer.close();
+  const log = await readFile(files.path('attempts.log'), 'utf8');
+  for (const { group, at, bytes } of files.groups.values())
+    expect(log.slice(at, at + bytes), `${group}`).toBe(JSON.stringify([[row, group, 1]]));
 });
 
 test('while another process writes the index, however long, nobody else does', async () => {

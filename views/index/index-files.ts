@@ -6,6 +6,7 @@
 import { mkdir, open, rm, stat, truncate, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import pLimit from 'p-limit';
 import type { AttemptRow } from '../api/attempt-views.ts';
 import { errorCode } from '../../store/bytes/file-system.ts';
 import type { SearchText } from './attempt-text.ts';
@@ -42,6 +43,8 @@ const SETTLED = -1;
 export class IndexFiles {
   readonly #folder: string;
   readonly #identity: string;
+  /** A line is counted once: by who reads it, or by who has written it. */
+  readonly #alone = pLimit(1);
   #groups = new Map<string, LoggedGroup>();
   #settled = new Set<string>();
   /** Bytes of the log that were read, and the file that they were read from. */
@@ -70,7 +73,11 @@ export class IndexFiles {
   }
 
   /** Takes up what was appended, by this process or another, or that the files are gone. */
-  async refresh(): Promise<void> {
+  refresh(): Promise<void> {
+    return this.#alone(() => this.#refresh());
+  }
+
+  async #refresh(): Promise<void> {
     const found = await statOrNull(this.path(LOG));
     if (found === null || found.ino !== this.#inode || found.size < this.#logBytes) this.#reset(found?.ino ?? -1);
     if (found === null || found.size === this.#logBytes) return;
@@ -171,13 +178,7 @@ export class IndexFiles {
   /** Opens the files for appending, with what is whole of them, in the one process that has the lock. */
   async openWriter(): Promise<IndexWriter> {
     await mkdir(this.#folder, { recursive: true });
-    await this.refresh();
-    if (this.#logBytes === 0) await this.#begin();
-    else
-      await Promise.all([
-        this.#cut(LOG, this.#logBytes),
-        ...['text', 'lower'].map((name) => this.#cut(name, this.#textBytes)),
-      ]);
+    await this.#alone(() => this.#makeWhole());
     const handles = await Promise.all([LOG, 'text', 'lower'].map((name) => open(this.path(name), 'a')));
     const [log, text, lower] = handles as [FileHandle, FileHandle, FileHandle];
     return {
@@ -202,7 +203,18 @@ export class IndexFiles {
     };
   }
 
-  async #appendLine(log: FileHandle, head: readonly number[], rows: readonly IndexedRow[]): Promise<void> {
+  async #makeWhole(): Promise<void> {
+    await this.#refresh();
+    if (this.#logBytes === 0) return this.#begin();
+    await this.#cut(LOG, this.#logBytes);
+    for (const name of ['text', 'lower']) await this.#cut(name, this.#textBytes);
+  }
+
+  #appendLine(log: FileHandle, head: readonly number[], rows: readonly IndexedRow[]): Promise<void> {
+    return this.#alone(() => this.#writeLine(log, head, rows));
+  }
+
+  async #writeLine(log: FileHandle, head: readonly number[], rows: readonly IndexedRow[]): Promise<void> {
     const body = Buffer.from(JSON.stringify(rows));
     const full = [...head, crc32(body)] as LineHead;
     const start = Buffer.from(`${JSON.stringify(full)}\t`);
