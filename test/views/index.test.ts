@@ -86,15 +86,15 @@ test('a line is counted once, by who reads the files or by who has written it', 
   const files = new IndexFiles(temporaryFolder(), 'run');
   const writer = await files.openWriter();
   const row = { id: '0.1.0.0' } as AttemptRow;
-  let isWriting = true;
+  const written = new AbortController();
   const write = async (): Promise<void> => {
     const words = [{ text: Buffer.from('a'), lower: Buffer.from('a') }];
     for (let group = 0; group < 100; group += 1)
       await writer.appendGroup({ branch: 0, step: 1, group, isJudged: true }, [row], words);
-    isWriting = false;
+    written.abort();
   };
   const read = async (): Promise<void> => {
-    while (isWriting) await files.refresh();
+    while (!written.signal.aborted) await files.refresh();
   };
   await Promise.all([write(), read(), read(), read()]);
   await writer.close();
