@@ -63,8 +63,9 @@ interface Templated {
 }
 
 /**
- * Refuses a template that fails with this model, or a model without one, and prints what a given one leaves out. Returns whether
- * it writes the current date. A remote GPU worker checks it when the run begins: the model may only be there.
+ * Refuses a template that fails with this model, or a model without one, and prints what a given one leaves out.
+ * Returns whether it writes the current date. A remote GPU worker checks it when the run begins: the model may only be
+ * there.
  */
 export async function proveChatTemplate(
   { template, isInherited, baseModel, models }: Templated,

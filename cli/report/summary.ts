@@ -12,6 +12,7 @@ import {
   formatNumber,
   formatSteps,
   headline,
+  headlineInterval,
   metricLabel,
   olderThan,
   plural,
@@ -19,7 +20,6 @@ import {
   valueOf,
 } from '../../core/format.ts';
 import { describeAgreement } from '../../views/charts/agreement.ts';
-import { estimateShare } from './statistics.ts';
 import type { FoundAdvisory } from '../../views/runs/advisories.ts';
 import type { ReportData } from './data.ts';
 import { markup, type Html } from './html.ts';
@@ -124,8 +124,9 @@ const BAR = { width: 320, height: 13, gap: 9, label: 46 } as const;
 function intervals(evaluations: readonly (EvalResult | null)[]): Html {
   const rows = evaluations.flatMap((evaluation, index) => {
     const share = evaluation === null ? null : headline(evaluation).value;
-    if (evaluation === null || share === null) return [];
-    const { low, high } = estimateShare(share, evaluation.attempts - evaluation.failed);
+    const interval = evaluation === null ? null : headlineInterval(evaluation);
+    if (share === null || interval === null) return [];
+    const [low, high] = interval;
     const y = index * (BAR.height + BAR.gap);
     const x = (value: number) => String(Math.round(BAR.label + value * BAR.width));
     const middle = String(y + BAR.height / 2);
