@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { defaultReportFile } from '../report/write-report.ts';
-import type { Estimate } from '../report/statistics.ts';
+import type { Estimate } from '../../core/estimates.ts';
 import { formatNumber } from '../../core/format.ts';
 import type { AutoWork } from './auto-work.ts';
 import type { Evaluation } from './evaluation-stage.ts';

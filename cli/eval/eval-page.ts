@@ -9,7 +9,7 @@ import { NO_NEIGHBOURS } from '../../views/attempts/place.ts';
 import { NO_VERDICT } from '../../views/attempts/verdict.ts';
 import { viewAttempt } from '../../views/attempts/view-attempt.ts';
 import { attemptRows } from '../../views/rows/attempt-row.ts';
-import type { Estimate } from '../report/statistics.ts';
+import type { Estimate } from '../../core/estimates.ts';
 import { BOUNDS, GROUP_BOUNDS } from '../report/data.ts';
 import { markup, type Html } from '../report/html.ts';
 import { renderPage } from '../report/shell.ts';

@@ -10,7 +10,7 @@ import { planEval, type EvalPlan } from './plan-eval.ts';
 import { summariseOutcomes, type EvalSummary, planMeasures, type Outcome } from './summarise.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { formatNumber } from '../../core/format.ts';
-import type { Estimate } from '../report/statistics.ts';
+import type { Estimate } from '../../core/estimates.ts';
 import { createTable } from '../terminal/table.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';

@@ -1,7 +1,7 @@
 /** Results of an evaluation with confidence intervals. */
 import { pairedDifferences } from '../../core/compare-evaluations.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { estimateMean, estimateShare, type Estimate } from '../report/statistics.ts';
+import { estimateMean, estimateShare, type Estimate } from '../../core/estimates.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
 import { isRate, metricLabel, sortMetrics } from '../../core/format.ts';

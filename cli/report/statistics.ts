@@ -1,1 +1,0 @@
-export { estimateMean, estimateShare, type Estimate } from '../../core/estimates.ts';
