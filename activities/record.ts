@@ -2,13 +2,16 @@
 import { CheckpointInput, RecordInput, type RunState } from '../core/contract.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { stateKey } from '../store/layout.ts';
+import { isUnreadable } from '../core/later-version.ts';
 import { addToCurve } from '../store/records/curve.ts';
 import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
+import { pruneAfterStep } from '../store/records/prune.ts';
+import { readRun } from '../store/records/run-reader.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
 export function createRecordActivities(dependencies: Dependencies) {
-  const { store } = dependencies;
+  const { store, logger } = dependencies;
 
   async function record({ state }: RecordInput, { checkFresh }: Scope): Promise<void> {
     await writeState(state, checkFresh);
@@ -22,6 +25,21 @@ export function createRecordActivities(dependencies: Dependencies) {
     await addToCurve(store, state.run, state, [summary], checkFresh);
     await writeState(state, checkFresh);
     await removeJournals(store, state.run, state.step - KEPT_JOURNAL_STEPS);
+    const keepsAll = (await readRun(store, state.run))?.file.config.keepAll ?? true;
+    if (!keepsAll) await removeOldWeights(state, summary.step, checkFresh);
+  }
+
+  /** Another run's broken file leaves this one with more than it needs, and does not end it. */
+  async function removeOldWeights(state: RunState, step: number, checkFresh: () => void): Promise<void> {
+    const { run, branch } = state;
+    try {
+      const removed = await pruneAfterStep(store, state, { branch, step }, checkFresh);
+      if (removed !== null && removed.bytes > 0)
+        logger.info({ run, step, checkpoints: removed.pruned.length, bytes: removed.bytes }, 'pruned old weights');
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      logger.warn({ run, step, error: error.message }, 'did not prune old weights');
+    }
   }
 
   /** Not write-once: a worker that stood still must not put an old state over a newer one. */

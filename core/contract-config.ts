@@ -261,6 +261,11 @@ export const RunConfig = z
       positive.max(MAX_STALENESS).default(RUN.maxRewardStaleness),
       'with `--groups-ahead`: leave out groups whose policy is more than N optimizer steps old',
     ),
+    keepAll: ofRun(
+      z.boolean().default(RUN.keepAll),
+      'keep [weights and optimizer states](checkpoints.md#what-a-run-stores) of all checkpoints',
+      { isSupervised: true },
+    ),
     continueAsNewEvery: ofRun(positive.nullable(), 'steps after which the workflow continues as new', {
       default: 'when Temporal suggests it',
       isSupervised: true,

@@ -11,6 +11,7 @@ export const SCHEMA_DEFAULTS = {
   gpuUsdPerHour: null,
   maxCostUsd: null,
   maxHours: null,
+  keepAll: false,
   train: {
     lora: { dropout: 0, rslora: false, dora: false },
     optimizer: { kind: 'adamw' },

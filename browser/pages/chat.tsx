@@ -7,6 +7,7 @@ import { LongText } from '../attempt/message.tsx';
 import { useData } from '../data.ts';
 import { useQuery } from '../location.ts';
 import { Notice } from '../parts/small.tsx';
+import { canSample } from './checkpoints.tsx';
 import { useChatSide, type ChatSettings, type ChatSide } from './chat-pane.ts';
 import { splitPrompt } from './prompt-parts.ts';
 import { ScenarioStart } from './scenario-start.tsx';
@@ -15,9 +16,9 @@ export function ChatPage({ run }: { run: string }) {
   const checkpoints = useData<CheckpointRow[]>(`runs/${encodeURIComponent(run)}/checkpoints`).value ?? [];
   const info = useData<ServerInfo>('info').value;
   const [query, setQuery] = useQuery();
-  const names = checkpoints.flatMap(({ name, weights }) => (name === null || weights !== 'kept' ? [] : [name]));
+  const names = checkpoints.flatMap(({ name, weights }) => (name === null || !canSample(weights) ? [] : [name]));
   const newest = checkpoints
-    .filter(({ name, weights }) => name !== null && weights === 'kept')
+    .filter(({ name, weights }) => name !== null && canSample(weights))
     .toSorted((a, b) => b.step - a.step)[0]?.name;
   const left = query.get('left') ?? newest ?? '';
   const right = query.get('right') ?? '';

@@ -19,6 +19,11 @@ export function CheckpointsPage({ run }: { run: string }) {
   );
 }
 
+/** Whether its adapter is there. */
+export function canSample(weights: CheckpointRow['weights']): boolean {
+  return weights === 'kept' || weights === 'adapter';
+}
+
 /** `demo@12`, or of a branch that was left `1/12`. */
 function keyOf({ name, branch, step }: CheckpointRow): string {
   return name ?? `${branch}/${step}`;
@@ -123,7 +128,7 @@ const NUMBERS: readonly TableColumn<CheckpointRow>[] = [
     width: '110px',
     value: ({ weights }) => weights,
     render: ({ weights }) => (
-      <Chip kind={weights === 'kept' ? '' : weights === 'missing' ? 'bad' : 'warn'}>{weights}</Chip>
+      <Chip kind={weights === 'missing' ? 'bad' : weights === 'pruned' ? 'warn' : ''}>{weights}</Chip>
     ),
   },
   {
@@ -156,7 +161,7 @@ function Deployed({ row: { deployments, isProduction } }: { row: CheckpointRow }
 }
 
 function Opened({ run, row, onClose }: { run: string; row: CheckpointRow; onClose: () => void }) {
-  const { name, step, adapterSha256, branch } = row;
+  const { name, step, adapterSha256, branch, weights } = row;
   const commands =
     name === null
       ? []
@@ -180,6 +185,8 @@ function Opened({ run, row, onClose }: { run: string; row: CheckpointRow; onClos
       </header>
       {name === null ? (
         <p class="note">This branch was left by a rollback; commands take checkpoints of the newest branch.</p>
+      ) : !canSample(weights) ? (
+        <p class="note">Its weights {weights === 'pruned' ? 'were deleted as the run went on' : 'are missing'}.</p>
       ) : (
         <>
           <div class="choice">
@@ -193,9 +200,19 @@ function Opened({ run, row, onClose }: { run: string; row: CheckpointRow; onClos
               Chat beside the base model
             </a>
             <ActionButton start={{ action: 'evaluate', run }} values={values} />
-            <ActionButton start={{ action: 'fork', run }} values={values} />
-            <ActionButton start={{ action: 'rollback', run }} values={values} label="Roll back to it" />
+            {weights === 'kept' && (
+              <>
+                <ActionButton start={{ action: 'fork', run }} values={values} />
+                <ActionButton start={{ action: 'rollback', run }} values={values} label="Roll back to it" />
+              </>
+            )}
           </div>
+          {weights === 'adapter' && (
+            <p class="note">
+              Its optimizer state was deleted as the run went on, so you cannot fork it or roll back to it. With --keep-all,
+              a run keeps everything.
+            </p>
+          )}
           <div class="commands">
             {commands.map((command) => (
               <p key={command} class="command">

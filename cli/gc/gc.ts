@@ -1,7 +1,7 @@
 import { parseInterval } from '../schedule/schedule-timing.ts';
 import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
 import { planGarbage, removeGarbage, type Garbage, type GarbageKind } from '../../store/records/garbage.ts';
-import { sizeOf } from '../../store/records/prune.ts';
+import { sizeOf } from '../../store/records/checkpoints.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../../core/format.ts';

@@ -3,6 +3,8 @@ import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
 import { type CheckpointName, policyName } from '../../core/policy-name.ts';
 import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
+import { requireUnpruned } from '../../store/records/pruned.ts';
+import { readCommit } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { registeredOnly, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
 import { loadConfig } from '../../workers/config/config.ts';
@@ -14,7 +16,11 @@ import { loraFlag } from './run-flags.ts';
 /** An existing run keeps the checkpoint that it started from, because `latest`, `best`, `production` and the line of a run move. */
 export async function findParent(store: Store, name: CheckpointName, recorded: RunConfig | null): Promise<Parent> {
   const began = recorded?.parent ?? null;
-  if (began === null || !mayName(name, began)) return findConfiguredCheckpoint(store, name);
+  if (began === null || !mayName(name, began)) {
+    const parent = await findConfiguredCheckpoint(store, name);
+    await requireUnpruned(store, parent.checkpoint, (await readCommit(store, parent.checkpoint))!);
+    return parent;
+  }
   return { ...(await findConfiguredCheckpoint(store, began)), checkpoint: began };
 }
 

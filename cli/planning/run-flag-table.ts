@@ -77,6 +77,7 @@ export const RUN_FLAGS = {
   'max-staleness': { kind: 'integer', placeholder: 'N', path: 'maxStaleness', description: 'play up to N steps ahead of training', default: '0' },
   'groups-ahead': { kind: 'integer', placeholder: 'N', path: 'groupsAhead', description: 'while groups wait for external rewards, play up to N further groups', default: '0' },
   'max-reward-staleness': { kind: 'integer', placeholder: 'N', path: 'maxRewardStaleness', description: 'with --groups-ahead: leave out groups whose policy is more than N optimizer steps old', default: '4' },
+  'keep-all': { kind: 'boolean', negatable: true, path: 'keepAll', description: 'keep weights and optimizer states of all checkpoints' },
   'continue-as-new-every': { kind: 'integer', placeholder: 'N', path: 'continueAsNewEvery', description: 'steps after which the workflow continues as new', default: 'when Temporal suggests it' },
 } as const satisfies Rows;
 
@@ -112,6 +113,7 @@ export const SUPERVISED_RUN_FLAGS = {
   'gpu-usd-per-hour': RUN_FLAGS['gpu-usd-per-hour'],
   'max-cost-usd': RUN_FLAGS['max-cost-usd'],
   'max-hours': RUN_FLAGS['max-hours'],
+  'keep-all': RUN_FLAGS['keep-all'],
   'continue-as-new-every': RUN_FLAGS['continue-as-new-every'],
 } as const satisfies Rows;
 

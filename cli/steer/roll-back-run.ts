@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
 import { applyChanges, findSettingsProblem } from '../../core/settings.ts';
-import { findLastStep, openBranch, readAllChanges, requireWeights } from '../../store/records/lineage.ts';
+import { findLastStep, openBranch, readAllChanges, requireUnprunedStep, requireWeights } from '../../store/records/lineage.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { describeServerFailure } from '../../workers/connection/connection.ts';
@@ -38,6 +38,7 @@ export async function rollBackRun(
     throw new UsageError(
       `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${request.step})`,
     );
+  await requireUnprunedStep(store, run, request.step);
   const server = await requireServer({ project, env });
   try {
     const answer = await tellRun(server.client, { storeId: await store.id(), run }, (handle) =>

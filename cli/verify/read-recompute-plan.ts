@@ -90,6 +90,6 @@ function planWork(
 }
 
 async function isGone(store: Store, { place, commit }: FoundParent): Promise<boolean> {
-  const gone = await Promise.all(weightsOf(commit.manifest).map((ref) => isPruned(store, place, ref)));
+  const gone = await Promise.all(weightsOf(commit.manifest).map((ref) => isPruned(store, place, commit, ref)));
   return gone.includes(true);
 }

@@ -5,6 +5,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { isFinal, readProgress, followRun, unlessAway, type RunProgress } from './follow-run.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
+import { describeDisk } from './disk.ts';
 import { resultLines } from './result.ts';
 import { createViewer, type Viewer } from './viewer.ts';
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
@@ -44,7 +45,7 @@ export async function showRun(
   viewer: Viewer,
   { signal, isOver }: { signal: AbortSignal; isOver: (state: RunState | null) => boolean },
 ): Promise<void> {
-  let hasToldFailure = false;
+  const untold = new Set([findFirstFailure, describeDisk]);
   let hasToldAway = false;
   for await (const look of followRun(store, run, signal)) {
     if ('away' in look) {
@@ -55,16 +56,14 @@ export async function showRun(
     hasToldAway = false;
     const progress = look.seen;
     viewer.progress(progress);
-    const failure: string | null = hasToldFailure ? null : await firstFailure(store, progress);
-    if (failure !== null) viewer.note(failure);
-    hasToldFailure ||= failure !== null;
+    for (const find of untold) {
+      const found = await unlessAway<string | null>(find(store, progress));
+      if (!('seen' in found) || found.seen === null) continue;
+      viewer.note(found.seen);
+      untold.delete(find);
+    }
     if (isOver(progress.state)) return;
   }
-}
-
-async function firstFailure(store: Store, progress: RunProgress): Promise<string | null> {
-  const look = await unlessAway(findFirstFailure(store, progress));
-  return 'seen' in look ? look.seen : null;
 }
 
 /** First recorded failure of an attempt, with the line that threw; null until there is one. */

@@ -1178,6 +1178,7 @@ class RunConfig(Strict):
     max_reward_staleness: Annotated[
         int, Field(alias="maxRewardStaleness", ge=1, le=16)
     ] = 4
+    keep_all: Annotated[bool, Field(alias="keepAll")] = False
     continue_as_new_every: Annotated[
         int | None, Field(alias="continueAsNewEvery", ge=1, le=9007199254740991)
     ]

@@ -1,11 +1,15 @@
 /** The committed steps of a run, as a list to choose from. */
-import type { EvalResult } from '../../core/contract.ts';
+import pLimit from 'p-limit';
+import type { BlobRef, EvalResult } from '../../core/contract.ts';
 import { childNumbers } from './children.ts';
 import { branchesPrefix, stepsPrefix, type StepPlace } from '../layout.ts';
-import { weightsOf, type Commit } from './manifest.ts';
-import { isMarkedPruned } from './pruned.ts';
+import { weightsOf, type Commit, type NamedWeights } from './manifest.ts';
+import { blobsWith, readPruned, type Pruned } from './pruned.ts';
 import { readCommit, readEval, requireRun } from './run-reader.ts';
 import type { Store } from '../store.ts';
+
+/** Steps that are read at the same time. */
+const AT_ONCE = 32;
 
 interface CommittedStep extends StepPlace {
   commit: Commit;
@@ -13,12 +17,16 @@ interface CommittedStep extends StepPlace {
   evaluation: EvalResult | null;
 }
 
+/** `adapter`: the optimizer state was pruned. Pruned blobs may be there: another checkpoint or run has the same bytes. */
+export type WeightsState = 'kept' | 'adapter' | 'pruned' | 'missing';
+
 interface Weights {
-  /** Size of adapters and optimizer states. */
+  /** Size of the adapters and optimizer states that are there. */
   bytes: number;
-  /** Pruned ones may be there: another checkpoint or run has the same bytes. */
-  weights: 'kept' | 'pruned' | 'missing';
-  areThere: boolean;
+  weights: WeightsState;
+  there: readonly BlobRef[];
+  /** The mark alone. */
+  marked: Pruned;
 }
 
 export type CheckpointEntry = CommittedStep & Weights;
@@ -26,23 +34,26 @@ export type CheckpointEntry = CommittedStep & Weights;
 export async function listCheckpoints(store: Store, run: string): Promise<CheckpointEntry[]> {
   await requireRun(store, run);
   const places = await listSteps(store, run);
+  const limit = pLimit(AT_ONCE);
+  const describe = (each: CommittedStep) => describeWeights(store, each, each.commit.manifest);
   const entries: CheckpointEntry[] = [];
   for (const branch of new Set(places.map((place) => place.branch))) {
     const committed = await readCommitted(
       store,
       places.filter((place) => place.branch === branch),
     );
-    for (const each of committed) entries.push({ ...each, ...(await describeWeights(store, each)) });
+    const weights = await Promise.all(committed.map((each) => limit(describe, each)));
+    entries.push(...committed.map((each, index) => ({ ...each, ...weights[index]! })));
   }
   return entries;
 }
 
 /** Those of the places, in their order, that have a commit. A step without one was evaluated with the weights before it. */
 export async function readCommitted(store: Store, places: readonly StepPlace[]): Promise<CommittedStep[]> {
+  const limit = pLimit(AT_ONCE);
+  const read = (place: StepPlace) => Promise.all([place, readCommit(store, place), readEval(store, place)] as const);
   const committed: CommittedStep[] = [];
-  for (const place of places) {
-    const commit = await readCommit(store, place);
-    const evaluation = await readEval(store, place);
+  for (const [place, commit, evaluation] of await Promise.all(places.map((place) => limit(read, place)))) {
     const before = committed.at(-1);
     if (commit !== null) committed.push({ ...place, commit, evaluation });
     else if (before !== undefined) before.evaluation ??= evaluation;
@@ -58,14 +69,26 @@ export async function listSteps(store: Store, run: string): Promise<StepPlace[]>
   return places;
 }
 
-async function describeWeights(store: Store, { commit, ...place }: CommittedStep): Promise<Weights> {
-  const blobs = weightsOf(commit.manifest);
-  const lengths = await Promise.all(blobs.map((ref) => store.blobBytes(ref)));
-  const areThere = lengths.every((length) => length !== null);
-  const weights = (await isMarkedPruned(store, place)) ? 'pruned' : areThere ? 'kept' : 'missing';
-  const bytes = blobs.reduce((sum, ref) => sum + ref.bytes, 0);
-  return { bytes, weights, areThere };
+export async function describeWeights(store: Store, place: StepPlace, manifest: NamedWeights): Promise<Weights> {
+  const blobs = weightsOf(manifest);
+  const [pruned, ...lengths] = await Promise.all([
+    readPruned(store, place),
+    ...blobs.map((ref) => store.blobBytes(ref)),
+  ]);
+  const there = blobs.filter((_, index) => lengths[index] !== null);
+  const hashes = new Set(there.map(({ sha256 }) => sha256));
+  const isWhole = blobsWith(manifest, pruned).every(({ sha256 }) => hashes.has(sha256));
+  return { there, bytes: sizeOf(there), weights: isWhole ? NAMES.get(pruned)! : 'missing', marked: pruned };
 }
+
+const NAMES = new Map<Pruned, WeightsState>([
+  [false, 'kept'],
+  ['optimizer', 'adapter'],
+  [true, 'pruned'],
+]);
+
+export const sizeOf = (objects: readonly { bytes: number }[]): number =>
+  objects.reduce((sum, { bytes }) => sum + bytes, 0);
 
 interface Evaluated {
   step: number;

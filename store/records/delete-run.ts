@@ -9,7 +9,8 @@ import { BLOBS_PREFIX, productionPrefix, runKey, runPrefix } from '../layout.ts'
 import { forgetDeletion, isBeingDeleted, markDeleted } from './deletions.ts';
 import { readIntended } from './intended.ts';
 import { blobHash, describeRuns, readNamed, readScheduled, type RunFolder } from './named.ts';
-import { adapterHashes, readCommits, sizeOf } from './prune.ts';
+import { sizeOf } from './checkpoints.ts';
+import { adapterHashes, readCommits } from './prune.ts';
 import { isUnderWay, requireRun } from './run-reader.ts';
 import { readServers } from './servers.ts';
 import type { Store, StoredObject } from '../store.ts';

@@ -90,8 +90,8 @@ export const FiringFileSchema = z.looseObject({
   parent: CheckpointInFile,
 });
 export const ConclusionFileSchema = z.looseObject({ schema, checkpoint: tolerant(Checkpoint) });
-/** `pruned` is false if a copy restored them. */
-export const PrunedFileSchema = z.looseObject({ schema, pruned: z.boolean() });
+/** `optimizer`: the optimizer states alone were removed; false: a copy restored everything. */
+export const PrunedFileSchema = z.looseObject({ schema, pruned: z.union([z.boolean(), z.literal('optimizer')]) });
 export const ChosenFileSchema = z.looseObject({ schema, production: tolerant(ProductionConfig) });
 export const WaitingFileSchema = z.looseObject({ schema, reason: z.string(), at: z.iso.datetime() });
 export const ScenarioLineSchema = z.looseObject({ id: z.string(), scenario: z.unknown() });

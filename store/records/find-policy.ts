@@ -6,7 +6,7 @@ import { configAt } from '../../core/settings.ts';
 import { findCheckpoint } from './find-checkpoint.ts';
 import { readAllChanges } from './lineage.ts';
 import { adapterOfPolicy, type Manifest } from './manifest.ts';
-import { isMarkedPruned } from './pruned.ts';
+import { readPruned } from './pruned.ts';
 import { readCommit, requireRun, type RunFile } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
@@ -41,7 +41,7 @@ export async function findTrainedPolicy(store: Store, wanted: TrainedName): Prom
   const { manifest } = (await readCommit(store, checkpoint))!;
   const name = policyName({ ...checkpoint, ...(wanted.policy && { policy: wanted.policy }) });
   const adapter = adapterOfPolicy(checkpoint.run, manifest, wanted.policy);
-  if (await isMarkedPruned(store, checkpoint)) throw pruned(name, checkpoint.run);
+  if ((await readPruned(store, checkpoint)) === true) throw pruned(name, checkpoint.run);
   for (const ref of [adapter, manifest.adapterConfig]) await store.getBlob(ref);
   return { ...configured, name, manifest, adapter };
 }

@@ -18,7 +18,7 @@ import * as layout from '../layout.ts';
 import { findLeague } from './league.ts';
 import { findOpenGroups } from './open-groups.ts';
 import { checkpointOf, weightsOf, type Commit } from './manifest.ts';
-import { unmarkPruned } from './pruned.ts';
+import { markPruned, readPruned, requireUnpruned } from './pruned.ts';
 import { readCommit, readEval, readState } from './run-reader.ts';
 import { readStepVerdict, trainsNothing } from './step-verdict.ts';
 import { readRunSpending } from './verdicts.ts';
@@ -52,7 +52,8 @@ export async function openBranch(store: Store, run: string, { requestId, step }:
     if (made !== undefined) return made.branch;
     const newest = files.at(-1)?.branch ?? 0;
     // Pruned blobs that exist because another run has the same bytes belong to this run again.
-    await unmarkPruned(store, await requireWeights(store, run, step));
+    const place = await requireWeights(store, run, step);
+    if ((await readPruned(store, place)) !== false) await markPruned(store, place, false);
     const fromBranch = branchOfStep(planLineage(files, newest), step);
     const file: BranchFile = { schema: 1, branch: newest + 1, fromBranch, fromStep: step, requestId };
     const { created } = await store.publish(layout.branchKey(run, file.branch), encodeJson(file));
@@ -152,19 +153,36 @@ export async function readAllChanges(
 }
 
 /** The commit of a step, or of the last one before it that had something to train. */
-async function findCommit(store: Store, run: string, lineage: readonly Branch[], after: number): Promise<Commit> {
+async function lastCommit(store: Store, run: string, lineage: readonly Branch[], after: number): Promise<Commit | null> {
   for (let step = after; step >= 0; step--) {
     const commit = await readCommit(store, { run, branch: branchOfStep(lineage, step), step });
     if (commit !== null) return commit;
   }
+  return null;
+}
+
+const placeOf = (run: string, { manifest: { branch, step } }: Commit): layout.StepPlace => ({ run, branch, step });
+
+async function findCommit(store: Store, run: string, lineage: readonly Branch[], after: number): Promise<Commit> {
+  const commit = await lastCommit(store, run, lineage, after);
+  if (commit !== null) return commit;
   throw new TemperError('StoreCorrupt', `the run ${run} has no commit up to step ${after}; restore it from a copy`);
+}
+
+/** Refused if a rollback could not train on: pruned weights are gone. A step that is not committed yet is left to the run. */
+export async function requireUnprunedStep(store: Store, run: string, step: number): Promise<void> {
+  const commit = await lastCommit(store, run, await readLineage(store, run), step);
+  if (commit !== null) await requireUnpruned(store, placeOf(run, commit), commit);
 }
 
 /** A run must not go back to what cannot be trained on: weights may have been removed, or broken. Returns whose they are. */
 export async function requireWeights(store: Store, run: string, step: number): Promise<layout.StepPlace> {
-  const { manifest } = await findCommit(store, run, await readLineage(store, run), step);
+  const commit = await findCommit(store, run, await readLineage(store, run), step);
+  const { manifest } = commit;
+  const place = placeOf(run, commit);
+  await requireUnpruned(store, place, commit);
   for (const ref of [...weightsOf(manifest), manifest.adapterConfig]) await store.getBlob(ref);
-  return { run, branch: manifest.branch, step: manifest.step };
+  return place;
 }
 
 /** Every played group has one file, replaced ones included, so the files count the scenarios used. */

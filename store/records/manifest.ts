@@ -32,13 +32,16 @@ export function checkpointOf(run: string, { manifest, sha256: manifestSha256 }: 
   return { run, branch, step, manifestSha256, adapterSha256: adapter.sha256, ...adapters };
 }
 
+/** The part of a manifest that names adapters and optimizer states. */
+export type NamedWeights = Pick<Manifest, 'adapter' | 'optimizer' | 'policies'>;
+
 /** Weights of each policy, the main one first. */
-export function policiesOf({ adapter, optimizer, policies }: Manifest): [string, PolicyFiles][] {
+export function policiesOf({ adapter, optimizer, policies }: NamedWeights): [string, PolicyFiles][] {
   return [[MAIN_POLICY, { adapter, optimizer }], ...Object.entries(policies ?? {})];
 }
 
 /** Adapters and optimizer states of all policies. */
-export function weightsOf(manifest: Manifest): BlobRef[] {
+export function weightsOf(manifest: NamedWeights): BlobRef[] {
   return policiesOf(manifest).flatMap(([, { adapter, optimizer }]) => [adapter, optimizer]);
 }
 

@@ -1,19 +1,20 @@
 /**
- * Retention: removes weights and optimizer states of steps that are neither kept by request nor needed. Manifests,
- * rollouts and verdicts stay for the life of the run. A step is marked before its first blob is removed.
+ * Removes weights and optimizer states of steps that are neither kept by request nor needed: as a run goes, and by
+ * command. Manifests, rollouts and verdicts stay for the life of the run. A step is marked before its first blob is
+ * removed.
  */
 import pLimit from 'p-limit';
 import type { BlobRef, Branch, RunState } from '../../core/contract.ts';
 import { badConfig } from '../../core/failures.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { checkpointName, policyName } from '../../core/policy-name.ts';
-import { listCheckpoints, listSteps, metricOf, rankByMetric, type CheckpointEntry } from './checkpoints.ts';
+import { listCheckpoints, listSteps, metricOf, rankByMetric, sizeOf, type CheckpointEntry } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
 import { readIntended } from './intended.ts';
 import { branchesPrefix, viewPrefix, type StepPlace } from '../layout.ts';
 import { readLineage, readOldestSampler } from './lineage.ts';
 import { policiesOf, weightsOf, type Commit } from './manifest.ts';
-import { isMarkedPruned, markPruned } from './pruned.ts';
+import { blobsWith, blobsWithout, markPruned, readPruned, type Pruned } from './pruned.ts';
 import { readAllReferences } from './references.ts';
 import { isUnderWay, listRuns, readCommit, readState } from './run-reader.ts';
 import type { Store } from '../store.ts';
@@ -25,7 +26,12 @@ export interface Retention {
   keepBest: { metric: string; count: number }[];
   /** Every nth step; null: none for that reason. */
   keepEvery: number | null;
+  /** Set as a run goes: what is later than this step is kept and does not count, whenever the pruning takes place. */
+  asOf?: Pick<StepPlace, 'branch' | 'step'>;
 }
+
+/** Newest checkpoints of a branch that keep their optimizer states as a run goes. */
+export const KEPT_WHOLE = 10;
 
 /** Weights that a person names. */
 export interface NamedSteps {
@@ -34,9 +40,12 @@ export interface NamedSteps {
   steps: readonly number[];
 }
 
+/** `to`: what it lacks afterwards. */
+export type PrunedCheckpoint = CheckpointEntry & { to: Exclude<Pruned, false> };
+
 export interface PrunePlan {
-  /** Checkpoints whose weights go. */
-  pruned: CheckpointEntry[];
+  /** Checkpoints whose weights or optimizer states go. */
+  pruned: PrunedCheckpoint[];
   kept: { checkpoint: CheckpointEntry; because: string }[];
   /** Blobs that no manifest needs then; what another checkpoint or run shares is not among them. */
   blobs: BlobRef[];
@@ -56,7 +65,8 @@ const KEEP_NONE: Retention = { keepLast: 0, keepBest: [], keepEvery: null };
 export async function planPrune(store: Store, run: string, what: Retention | NamedSteps): Promise<PrunePlan> {
   const retention = 'steps' in what ? KEEP_NONE : what;
   const checkpoints = await listCheckpoints(store, run);
-  for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
+  if (retention.asOf === undefined)
+    for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
   const reasons = reasonsToKeep(checkpoints, retention, {
     state: await readState(store, run),
     needed: NEEDED_LAST + (await readOldestSampler(store, run)),
@@ -73,15 +83,24 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
     if (because !== undefined && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
   }
   if ('steps' in what) keepUnnamed(checkpoints, what, reasons, { run, lineage: await readLineage(store, run) });
-  const wanted = checkpoints.filter((checkpoint) => reasons.has(checkpoint));
-  const kept = wanted.filter(({ weights }) => weights !== 'pruned');
-  const needed = await neededBlobs(store, run, wanted);
-  const unneeded = (checkpoint: CheckpointEntry) =>
-    weightsOf(checkpoint.commit.manifest).filter(({ sha256 }) => !needed.has(sha256));
-  // A process that was killed after a mark left blobs behind; those that others need don't count as work.
-  const hasWork = (entry: CheckpointEntry) => entry.weights === 'kept' || unneeded(entry).length > 0;
-  const pruned = checkpoints.filter((entry) => !reasons.has(entry) && entry.areThere && hasWork(entry));
-  const blobs = [...new Map(pruned.flatMap(unneeded).map((ref) => [ref.sha256, ref])).values()];
+  const goal = (entry: CheckpointEntry): Pruned => {
+    if (reasons.has(entry)) return false;
+    return retention.asOf === undefined || !wasEvaluated(entry) || 'optimizer';
+  };
+  const needed = await neededBlobs(store, run, checkpoints, goal);
+  const unneeded = ({ commit, there }: CheckpointEntry, to: Pruned) => {
+    const gone = new Set(blobsWithout(commit.manifest, to).map(({ sha256 }) => sha256));
+    return there.filter(({ sha256 }) => gone.has(sha256) && !needed.has(sha256));
+  };
+  const pruned = checkpoints.flatMap((entry): PrunedCheckpoint[] => {
+    const to = goal(entry);
+    if (to === false || entry.weights === 'missing') return [];
+    // A process that was killed after a mark left blobs behind; those that others need don't count as work.
+    const isNew = entry.marked === false || (entry.marked === 'optimizer' && to === true);
+    return isNew || unneeded(entry, to).length > 0 ? [{ ...entry, to: entry.marked === true ? true : to }] : [];
+  });
+  const blobs = [...new Map(pruned.flatMap((entry) => unneeded(entry, entry.to)).map((ref) => [ref.sha256, ref])).values()];
+  const kept = checkpoints.filter((entry) => reasons.has(entry) && entry.weights !== 'pruned');
   return {
     pruned,
     kept: kept.map((checkpoint) => ({ checkpoint, because: reasons.get(checkpoint)! })),
@@ -93,27 +112,58 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
 /**
  * Plans, and plans again right before anything goes: of a large store a plan takes its time, in which a branch may have
  * begun. Marks first, views next, blobs last: killed anywhere, it can be done again, and readers know what they miss.
+ * `check` throws if it must not go on.
  */
-export async function prune(store: Store, run: string, retention: Retention | NamedSteps): Promise<PrunePlan> {
-  const plan = bothPlan(await planPrune(store, run, retention), await planPrune(store, run, retention));
+export async function prune(
+  store: Store,
+  run: string,
+  retention: Retention | NamedSteps,
+  check: () => void = () => undefined,
+): Promise<PrunePlan> {
+  const first = await planPrune(store, run, retention);
+  const plan = first.pruned.length === 0 ? first : bothPlan(first, await planPrune(store, run, retention));
   for (const checkpoint of plan.pruned) {
-    await markPruned(store, checkpoint);
-    await store.removeFolder(viewPrefix(checkpoint));
+    check();
+    await markPruned(store, checkpoint, checkpoint.to);
+    if (checkpoint.to === true) await store.removeFolder(viewPrefix(checkpoint));
   }
-  for (const ref of plan.blobs) await store.removeBlob(ref);
+  for (const ref of plan.blobs) {
+    check();
+    await store.removeBlob(ref);
+  }
   return plan;
 }
 
+/** By playing its agent, or on held-out examples. */
+function wasEvaluated({ evaluation, commit }: CheckpointEntry): boolean {
+  return evaluation !== null || commit.manifest.metrics['heldOutLoss'] !== undefined;
+}
+
 function bothPlan(first: PrunePlan, second: PrunePlan): PrunePlan {
-  const commits = new Set(first.pruned.map(({ commit }) => commit.sha256));
+  const goals = new Map(first.pruned.map(({ commit, to }) => [commit.sha256, to]));
   const unneeded = new Set(first.blobs.map(({ sha256 }) => sha256));
-  const pruned = second.pruned.filter(({ commit }) => commits.has(commit.sha256));
+  const pruned = second.pruned.filter(({ commit, to }) => goals.get(commit.sha256) === to);
   const blobs = second.blobs.filter(({ sha256 }) => unneeded.has(sha256));
   return { kept: second.kept, pruned, blobs, bytes: sizeOf(blobs) };
 }
 
-export const sizeOf = (objects: readonly { bytes: number }[]): number =>
-  objects.reduce((sum, { bytes }) => sum + bytes, 0);
+/** Steps between two prunings of a run in progress: each reads the whole store. */
+export const PRUNED_EVERY = 10;
+
+/**
+ * After a step of a run: the newest checkpoints stay whole, and the best before them; of older ones the adapters stay
+ * of those that were evaluated. Depends on the step alone, so that a run that was killed stores the same in the end.
+ */
+export async function pruneAfterStep(
+  store: Store,
+  { run, steps }: Pick<RunState, 'run' | 'steps'>,
+  asOf: Pick<StepPlace, 'branch' | 'step'>,
+  check: () => void,
+): Promise<PrunePlan | null> {
+  if (asOf.step % PRUNED_EVERY !== 0 && asOf.step !== steps) return null;
+  const keepBest = [{ metric: 'reward', count: 1 }];
+  return prune(store, run, { keepLast: KEPT_WHOLE, keepBest, keepEvery: null, asOf }, check);
+}
 
 function requireMetric(checkpoints: readonly CheckpointEntry[], run: string, metric: string): void {
   if (checkpoints.some((checkpoint) => metricOf(checkpoint, metric) !== null)) return;
@@ -160,7 +210,7 @@ function reasonsToKeep(
   const keep = (entries: readonly CheckpointEntry[], because: string) => {
     for (const entry of entries) if (!reasons.has(entry)) reasons.set(entry, because);
   };
-  const { keepLast, keepBest, keepEvery } = retention;
+  const { keepLast, keepBest, keepEvery, asOf } = retention;
   keep(
     checkpoints.filter(({ step }) => step === 0),
     'the run starts from it',
@@ -178,9 +228,15 @@ function reasonsToKeep(
     const ofBranch = checkpoints.filter((checkpoint) => checkpoint.branch === branch);
     keep(ofBranch.slice(-needed), 'a step in progress may need it');
     keep(opponentsOf(checkpoints, ofBranch.at(-1)!), 'the league plays against it');
-    keep(lastOf(ofBranch, keepLast), `one of the last ${keepLast}`);
+    const isLater = ({ step }: CheckpointEntry) => asOf?.branch === branch && step > asOf.step;
+    keep(ofBranch.filter(isLater), 'it is newer');
+    const upTo = ofBranch.filter((entry) => !isLater(entry));
+    const last = lastOf(upTo, keepLast);
+    keep(last, `one of the last ${keepLast}`);
+    // As a run goes: the last ones may be evaluated at any moment.
+    const rated = asOf === undefined ? ofBranch : upTo.slice(0, upTo.length - last.length);
     for (const { metric, count } of keepBest)
-      keep(rankByMetric(ofBranch, metric).slice(0, count), `one of the best ${count} by ${metric}`);
+      keep(rankByMetric(rated, metric).slice(0, count), `one of the best ${count} by ${metric}`);
   }
   if (keepEvery !== null)
     keep(
@@ -211,15 +267,24 @@ function hasOwnParent(entry: CheckpointEntry, checkpoints: readonly CheckpointEn
   return parent === undefined || parent.branch === entry.branch;
 }
 
-/** Blobs that the kept checkpoints of this run and all those of other runs refer to. */
-async function neededBlobs(store: Store, run: string, kept: readonly CheckpointEntry[]): Promise<Set<string>> {
-  const needed = new Set(kept.flatMap(({ commit }) => weightsOf(commit.manifest)).map(({ sha256 }) => sha256));
+/** Blobs that this run's checkpoints will keep, and those that other runs' checkpoints have. */
+async function neededBlobs(
+  store: Store,
+  run: string,
+  checkpoints: readonly CheckpointEntry[],
+  goal: (entry: CheckpointEntry) => Pruned,
+): Promise<Set<string>> {
+  const own = checkpoints.flatMap((entry) => blobsWith(entry.commit.manifest, goal(entry)));
+  const needed = new Set(own.map(({ sha256 }) => sha256));
   const limit = pLimit(AT_ONCE);
   for (const other of (await listRuns(store)).filter((name) => name !== run)) {
-    const readKept = async (place: StepPlace) =>
-      (await isMarkedPruned(store, place)) ? null : await readCommit(store, place);
-    const commits = await Promise.all((await listSteps(store, other)).map((place) => limit(readKept, place)));
-    for (const commit of commits) for (const { sha256 } of commit ? weightsOf(commit.manifest) : []) needed.add(sha256);
+    const readKept = async (place: StepPlace) => {
+      const pruned = await readPruned(store, place);
+      const commit = pruned === true ? null : await readCommit(store, place);
+      return commit === null ? [] : blobsWith(commit.manifest, pruned);
+    };
+    const kept = await Promise.all((await listSteps(store, other)).map((place) => limit(readKept, place)));
+    for (const { sha256 } of kept.flat()) needed.add(sha256);
   }
   return needed;
 }

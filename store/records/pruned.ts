@@ -1,28 +1,55 @@
-/** `steps/<n>/pruned.json`: weights and optimizer state of a step were removed on purpose. Outside every hash. */
+/** `steps/<n>/pruned.json`: weights or optimizer state of a step were removed on purpose. Outside every hash. */
 import type { BlobRef } from '../../core/contract.ts';
+import { badConfig } from '../../core/failures.ts';
+import { policyName } from '../../core/policy-name.ts';
 import { encodeJson } from '../bytes/json.ts';
 import { prunedKey, type StepPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { PrunedFileSchema, readStored } from './file-schemas.ts';
+import { policiesOf, weightsOf, type Commit, type NamedWeights } from './manifest.ts';
 
-const encode = (pruned: boolean): Uint8Array => encodeJson({ schema: 1, pruned });
+/** What was removed: `true` is everything, `optimizer` the optimizer states alone. */
+export type Pruned = boolean | 'optimizer';
 
-export async function isMarkedPruned(store: Store, place: StepPlace): Promise<boolean> {
+export async function readPruned(store: Store, place: StepPlace): Promise<Pruned> {
   return (await readStored(store, prunedKey(place), PrunedFileSchema))?.pruned ?? false;
 }
 
+/** Blobs that a step may lack because of its mark. */
+export function blobsWithout(manifest: NamedWeights, pruned: Pruned): BlobRef[] {
+  if (pruned === 'optimizer') return policiesOf(manifest).map(([, { optimizer }]) => optimizer);
+  return pruned ? weightsOf(manifest) : [];
+}
+
+/** Blobs that a step must have despite its mark. */
+export function blobsWith(manifest: NamedWeights, pruned: Pruned): BlobRef[] {
+  if (pruned === 'optimizer') return policiesOf(manifest).map(([, { adapter }]) => adapter);
+  return pruned ? [] : weightsOf(manifest);
+}
+
 /** True if a blob of a step was removed on purpose. */
-export async function isPruned(store: Store, place: StepPlace, ref: BlobRef): Promise<boolean> {
-  return (await isMarkedPruned(store, place)) && (await store.blobBytes(ref)) === null;
+export async function isPruned(store: Store, place: StepPlace, { manifest }: Commit, ref: BlobRef): Promise<boolean> {
+  const gone = blobsWithout(manifest, await readPruned(store, place));
+  return gone.some(({ sha256 }) => sha256 === ref.sha256) && (await store.blobBytes(ref)) === null;
 }
 
-/** Written before the first blob is removed: readers of a missing one must find the reason. */
-export async function markPruned(store: Store, place: StepPlace): Promise<void> {
-  const { created } = await store.publish(prunedKey(place), encode(true));
-  if (!created) await store.replace(prunedKey(place), encode(true));
+/** Written before the first blob is removed: readers of a missing one must find the reason. `false` once all are back. */
+export async function markPruned(store: Store, place: StepPlace, pruned: Pruned): Promise<void> {
+  const mark = encodeJson({ schema: 1, pruned });
+  const { created } = await store.publish(prunedKey(place), mark);
+  if (!created) await store.replace(prunedKey(place), mark);
 }
 
-/** Once all are back. */
-export async function unmarkPruned(store: Store, place: StepPlace): Promise<void> {
-  if (await isMarkedPruned(store, place)) await store.replace(prunedKey(place), encode(false));
+/** What is trained on, by a fork or after a rollback, needs its adapter and its optimizer state. */
+export async function requireUnpruned(store: Store, place: StepPlace, commit: Commit): Promise<void> {
+  const gone = await Promise.all(weightsOf(commit.manifest).map((ref) => isPruned(store, place, commit, ref)));
+  if (!gone.includes(true)) return;
+  const [name, { run }] = [policyName(place), place];
+  const hasAdapter = (await readPruned(store, place)) === 'optimizer';
+  const [what, others] = hasAdapter
+    ? ['optimizer state', `, start a new run with its adapter (temper export ${name}, then temper train --adapter FOLDER),`]
+    : ['weights', ''];
+  throw badConfig(
+    `${name} must have its ${what} to be trained further, but pruning removed it; choose a step that temper checkpoints ${run} lists as kept${others} or bring it back from a copy: temper checkpoints ${run} pull STORE --with-pruned`,
+  );
 }

@@ -5,9 +5,20 @@ import { beforeEach, expect, test } from 'vitest';
 import { startPauseDetector } from '../../activities/pause-detector.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { curvePrefix, evalJournalPrefix, evalRolloutsKey, stateKey, stepJournalPrefix } from '../../store/layout.ts';
+import { encodeJson } from '../../store/bytes/json.ts';
+import {
+  curvePrefix,
+  evalJournalPrefix,
+  evalRolloutsKey,
+  manifestKey,
+  runKey,
+  stateKey,
+  stepJournalPrefix,
+} from '../../store/layout.ts';
+import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
-import { readEval, readEvalRollouts, readState, readSteps } from '../../store/records/run-reader.ts';
+import { readEval, readEvalRollouts, readRun, readState, readSteps } from '../../store/records/run-reader.ts';
+import { makeRun } from '../store/records/made-run.ts';
 import { call, evaluateInput, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
 let world: World;
@@ -195,4 +206,20 @@ test('a state names no step that the curve does not have', async () => {
   const done = call(full.activities.checkpoint, { state: state(1), summary: summary(1, 1) });
   await expect(done).rejects.toThrow('the disk is full');
   expect(await readState(world.store, 'demo')).toBeNull();
+});
+
+test('old weights are removed after every tenth step, unless the run keeps all or another run cannot be read', async () => {
+  const runs = ['demo', 'all', 'beside'];
+  for (const run of runs) await makeRun(world.store, { run, seed: runs.indexOf(run), steps: 20 });
+  const { config, ...file } = (await readRun(world.store, 'all'))!.file;
+  await world.store.replace(runKey('all'), encodeJson({ ...file, config: { ...config, keepAll: true } }));
+  const finish = async (run: string, step: number): Promise<number> => {
+    const told = { ...state(step), run, steps: 30 };
+    await call(world.activities.checkpoint, { state: told, summary: summary(step, 0) });
+    return (await listCheckpoints(world.store, run)).filter(({ weights }) => weights === 'pruned').length;
+  };
+  expect([await finish('demo', 19), await finish('demo', 20), await finish('all', 20)]).toEqual([0, 10, 0]);
+  // All steps but 0 and the newest ten.
+  await world.store.replace(manifestKey({ run: 'demo', branch: 0, step: 3 }), new TextEncoder().encode('{'));
+  expect(await finish('beside', 20)).toBe(0);
 });

@@ -61,6 +61,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ['--chat-template chat.jinja', /template/i],
     ['--chat-template-kwargs {"enable_thinking":false}', /enable_thinking: false/],
     ...each(`--micro-batch-tokens 99 | --packing rows | --continue-as-new-every 2`),
+    ['--keep-all', /keepAll: true/],
   ],
   'sft chats.jsonl': [['--base-model pocket', /baseModel: "pocket"/]],
   [SCHEDULE]: [

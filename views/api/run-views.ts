@@ -160,8 +160,10 @@ export interface CheckpointRow {
   /** `demo@12`, as commands take it; null on a branch that was left. */
   readonly name: string | null;
   readonly adapterSha256: string;
+  /** Of the weights that are there. */
   readonly bytes: number;
-  readonly weights: 'kept' | 'pruned' | 'missing';
+  /** `adapter`: without its optimizer state. */
+  readonly weights: 'kept' | 'adapter' | 'pruned' | 'missing';
   readonly committedAt: string | null;
   readonly reward: number | null;
   readonly evaluation: EvalResult | null;

@@ -1,19 +1,18 @@
 /** Checkpoints of a run, newest first: what is kept of each, how good it is, and where it is deployed. */
 import pLimit from 'p-limit';
 
-import type { BlobRef, EvalResult, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { manifestTimesKey, stepPrefix, type StepPlace } from '../../store/layout.ts';
-import { listSteps } from '../../store/records/checkpoints.ts';
+import { describeWeights, listSteps } from '../../store/records/checkpoints.ts';
 import { readBranchCurve } from '../../store/records/curve.ts';
 import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
 import { ManifestTimesSchema, readStored } from '../../store/records/file-schemas.ts';
 import { readLineage } from '../../store/records/lineage.ts';
-import { weightsOf } from '../../store/records/manifest.ts';
+import type { NamedWeights } from '../../store/records/manifest.ts';
 import { findPromoted } from '../../store/records/promotions.ts';
-import { isMarkedPruned } from '../../store/records/pruned.ts';
 import { readCommit, readEval, type RunFile } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CheckpointRow } from '../api/run-views.ts';
@@ -47,8 +46,7 @@ export async function viewCheckpoints(context: ViewContext, run: string): Promis
     step: place.step,
     name: isFollowed(place) ? policyName(place) : null,
     adapterSha256: fixed.adapterSha256,
-    bytes: fixed.weights.reduce((sum, ref) => sum + ref.bytes, 0),
-    weights: await limit(() => known.describe(place, fixed.weights)),
+    ...(await limit(() => known.describe(place, fixed.weights))),
     committedAt: fixed.committedAt,
     reward: (isFollowed(place) ? rewards : (left.get(place.branch) ?? rewards)).get(place.step) ?? null,
     evaluation,
@@ -66,7 +64,7 @@ function rewardsOf(curve: readonly StepSummary[]): Map<number, number | null> {
 interface Fixed {
   readonly manifestSha256: string;
   readonly adapterSha256: string;
-  readonly weights: readonly BlobRef[];
+  readonly weights: NamedWeights;
   readonly committedAt: string | null;
 }
 
@@ -102,7 +100,7 @@ async function readFixed(store: Store, place: StepPlace): Promise<Fixed | null> 
   return {
     manifestSha256: sha256,
     adapterSha256: manifest.adapter.sha256,
-    weights: weightsOf(manifest),
+    weights: { adapter: manifest.adapter, optimizer: manifest.optimizer, policies: manifest.policies },
     committedAt: times?.committedAt ?? null,
   };
 }
@@ -121,25 +119,25 @@ function withEvaluations(steps: readonly Step[]): Committed[] {
   return committed;
 }
 
-type WeightsState = CheckpointRow['weights'];
+type Kept = Pick<CheckpointRow, 'weights' | 'bytes'>;
 
-/** Thousands of files are not looked for at each view: weights come and go by commands alone. */
+/** Thousands of files are not looked for at each view. */
 const KNOWN_FOR_MS = 15_000;
 
 class KnownWeights {
-  readonly #states = new Map<string, { readonly state: Promise<WeightsState>; readonly at: number }>();
+  readonly #states = new Map<string, { readonly state: Promise<Kept>; readonly at: number }>();
   readonly #context: ViewContext;
 
   constructor(context: ViewContext) {
     this.#context = context;
   }
 
-  describe(place: StepPlace, weights: readonly BlobRef[]): Promise<WeightsState> {
+  describe(place: StepPlace, weights: NamedWeights): Promise<Kept> {
     const key = stepPrefix(place);
     const now = this.#context.now();
     const known = this.#states.get(key);
     if (known !== undefined && now - known.at < KNOWN_FOR_MS) return known.state;
-    const state = readWeights(this.#context.store, place, weights);
+    const state = describeWeights(this.#context.store, place, weights).then(({ weights: state, bytes }) => ({ weights: state, bytes }));
     this.#states.set(key, { state, at: now });
     // A failure is asked again.
     state.catch(() => this.#states.delete(key));
@@ -153,12 +151,6 @@ function knownWeights(context: ViewContext, file: RunFile): KnownWeights {
   const known = weightsKnown.get(file) ?? new KnownWeights(context);
   weightsKnown.set(file, known);
   return known;
-}
-
-async function readWeights(store: Store, place: StepPlace, weights: readonly BlobRef[]): Promise<WeightsState> {
-  if (await isMarkedPruned(store, place)) return 'pruned';
-  const lengths = await Promise.all(weights.map((ref) => store.blobBytes(ref)));
-  return lengths.every((length) => length !== null) ? 'kept' : 'missing';
 }
 
 function isAt(checkpoint: RecordedDeployment['checkpoint'], place: StepPlace): boolean {

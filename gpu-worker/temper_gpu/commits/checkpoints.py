@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -224,13 +224,18 @@ def pruned_key(run: str, branch: int, step: int) -> str:
 
 
 def is_pruned(store: Store, run: str, manifest: Manifest) -> bool:
-    """Its weights were removed on purpose (`temper checkpoints RUN prune`), and no copy brought them back."""
+    """Its weights were removed on purpose, and no copy brought them back."""
+    return read_pruned(store, run, manifest) is True
+
+
+def read_pruned(store: Store, run: str, manifest: Manifest) -> bool | Literal["optimizer"]:
+    """What was removed on purpose: all weights (`True`), or the optimizer states alone."""
     key = pruned_key(run, manifest.branch, manifest.step)
     data = store.read(key)
     try:
         mark = None if data is None else json.loads(data)
         require_known_schema(mark, key)
-        return mark is not None and mark["pruned"] is True
+        return False if mark is None else mark["pruned"]
     except (ValueError, TypeError, KeyError) as error:
         raise TemperError(
             "StoreCorrupt", f"{key} must say whether the step was pruned, got {error!r}; restore it from a copy"
@@ -244,6 +249,19 @@ def require_kept(store: Store, run: str, manifest: Manifest) -> None:
             "BadConfig",
             f"the weights of {policy} must be in the store, but they were pruned; name a step that was kept, or bring "
             f"them back from a copy: temper checkpoints {run} pull STORE --with-pruned",
+        )
+
+
+def require_trainable(store: Store, run: str, manifest: Manifest) -> None:
+    """Both the weights and the optimizer state are kept."""
+    require_kept(store, run, manifest)
+    if read_pruned(store, run, manifest) == "optimizer":
+        policy = PolicyName(run, manifest.branch, manifest.step)
+        raise TemperError(
+            "BadConfig",
+            f"the optimizer state of {policy} must be in the store, but it was pruned; name a step that temper "
+            f"checkpoints {run} lists as kept, or bring it back from a copy: temper checkpoints {run} pull STORE "
+            "--with-pruned",
         )
 
 

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from temper_gpu.commits.checkpoints import Manifest, PolicyName, read_parent, require_kept
+from temper_gpu.commits.checkpoints import Manifest, PolicyName, read_parent, require_trainable
 from temper_gpu.commits.same_base import require_same_base
 from temper_gpu.contract import (
     MAIN_POLICY,
@@ -191,7 +191,7 @@ def _fork(library: Models, store: Store, input: InitialiseInput, checkpoint: Che
     base = library.get(input.base_model)
     require_same_base(name, source, base)
     _require_same_kind(name, source, input)
-    require_kept(store, checkpoint.run, source)
+    require_trainable(store, checkpoint.run, source)
     if input.lora is not None:
         _require_same_lora(name, store.get_blob(source.adapter_config), input.base_model, input.lora, base)
     for weights in map(source.weights_of, source.policy_names):

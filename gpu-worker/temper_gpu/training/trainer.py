@@ -23,7 +23,7 @@ from temper_gpu.commits.checkpoints import (
     publish_commit,
     read_commit,
     read_parent,
-    require_kept,
+    require_trainable,
     require_same_inputs,
 )
 from temper_gpu.commits.same_base import require_same_base
@@ -260,7 +260,7 @@ class Trainer:
         """load → step, for each policy."""
         fix_threads()
         parent = read_parent(self._store, input.parent)
-        require_kept(self._store, input.parent.run, parent.manifest)
+        require_trainable(self._store, input.parent.run, parent.manifest)
         base = self._load_base(input.parent.run, parent)
         steps, baselines = self._load_steps(input, parent.manifest, base)
         loaded = self._load_policy(parent, base, input.train, next(iter(steps)))

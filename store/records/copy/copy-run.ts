@@ -7,9 +7,9 @@ import pLimit from 'p-limit';
 import type { BlobRef, RunState } from '../../../core/contract.ts';
 import { badConfig, TemperError } from '../../../core/failures.ts';
 import * as layout from '../../layout.ts';
-import type { StepPlace } from '../../layout.ts';
 import { refuseDeleted } from '../deletions.ts';
-import { isPruned, isMarkedPruned, markPruned, unmarkPruned } from '../pruned.ts';
+import type { Commit } from '../manifest.ts';
+import { blobsWith, isPruned, markPruned, readPruned, type Pruned } from '../pruned.ts';
 import { isEnded, readState } from '../run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
@@ -92,17 +92,24 @@ async function copyStep(copy: Copy, step: StepContents): Promise<void> {
 async function copyWeights(copy: Copy, step: StepContents): Promise<void> {
   const small = pLimit(AT_ONCE);
   const fits = step.blobs.filter(({ bytes }) => bytes <= LARGE_BYTES);
-  const arrived = await Promise.all(fits.map((ref) => small(() => copyBlob(copy, ref, step))));
-  for (const ref of step.blobs.filter(({ bytes }) => bytes > LARGE_BYTES))
-    arrived.push(await copyBlob(copy, ref, step));
-  if (arrived.includes(false)) {
-    copy.result.pruned += 1;
-    await markPruned(copy.to, step);
-  } else if (await isMarkedPruned(copy.to, step)) await unmarkPruned(copy.to, step);
+  const missing = new Set<string>();
+  const bring = async (ref: BlobRef) => {
+    if (!(await copyBlob(copy, ref, step))) missing.add(ref.sha256);
+  };
+  await Promise.all(fits.map((ref) => small(bring, ref)));
+  for (const ref of step.blobs.filter(({ bytes }) => bytes > LARGE_BYTES)) await bring(ref);
+  const before = await readPruned(copy.to, step);
+  const pruned = step.commit !== null && missing.size > 0 && whatIsMissing(step.commit, missing);
+  if (pruned !== false) copy.result.pruned += 1;
+  if (pruned !== before) await markPruned(copy.to, step, pruned);
+}
+
+function whatIsMissing({ manifest }: Commit, missing: ReadonlySet<string>): Pruned {
+  return blobsWith(manifest, 'optimizer').some(({ sha256 }) => missing.has(sha256)) || 'optimizer';
 }
 
 /** False: it was pruned, and stays so. */
-async function copyBlob(copy: Copy, ref: BlobRef, place: StepPlace | null): Promise<boolean> {
+async function copyBlob(copy: Copy, ref: BlobRef, step: StepContents | null): Promise<boolean> {
   const { from, to, options, result, seen } = copy;
   if (seen.has(ref.sha256)) return true;
   const found = await findBlob(to, ref, options.isThorough);
@@ -111,8 +118,10 @@ async function copyBlob(copy: Copy, ref: BlobRef, place: StepPlace | null): Prom
     result.present += 1;
     return true;
   }
-  if (place !== null && found === 'missing' && !options.withPruned && (await isMarkedPruned(to, place))) return false;
-  if (place !== null && (await isPruned(from, place, ref))) return false;
+  if (step?.commit) {
+    if (!options.withPruned && (await isPruned(to, step, step.commit, ref))) return false;
+    if (await isPruned(from, step, step.commit, ref)) return false;
+  }
   const bytes = await from.getBlob(ref);
   if (found === 'broken') {
     await to.removeBlob(ref);

@@ -14,26 +14,27 @@ export type SeenBlobs = Set<string>;
 
 export async function verifyWeights(context: VerifyContext, step: StoredStep, seen: SeenBlobs): Promise<void> {
   if (step.commit === null) return;
-  const { manifest } = step.commit;
-  await verifyBlob(context, step, 'adapters', manifest.adapterConfig, seen);
+  const { commit } = step;
+  const { manifest } = commit;
+  await verifyBlob(context, { ...step, commit }, 'adapters', manifest.adapterConfig, seen);
   for (const [, { adapter, optimizer }] of policiesOf(manifest)) {
-    await verifyBlob(context, step, 'adapters', adapter, seen);
-    await verifyBlob(context, step, 'optimizer states', optimizer, seen);
+    await verifyBlob(context, { ...step, commit }, 'adapters', adapter, seen);
+    await verifyBlob(context, { ...step, commit }, 'optimizer states', optimizer, seen);
   }
   if (!context.isLoop) return;
   // Those of a run are verified with its run.json.
-  for (const ref of blobsOfStep(step.commit.manifest)) await verifyBlob(context, step, 'run files', ref, seen);
+  for (const ref of blobsOfStep(manifest)) await verifyBlob(context, { ...step, commit }, 'run files', ref, seen);
 }
 
 async function verifyBlob(
   { store, findings }: VerifyContext,
-  place: StepPlace,
+  step: StepPlace & { readonly commit: Commit },
   check: Check,
   ref: BlobRef,
   seen: SeenBlobs,
 ): Promise<void> {
   if (seen.has(ref.sha256)) return;
-  if (await isPruned(store, place, ref)) return findings.count(check, 'pruned');
+  if (await isPruned(store, step, step.commit, ref)) return findings.count(check, 'pruned');
   seen.add(ref.sha256);
   findings.count(check);
   await findings.attempt(check, ref.key, () => store.getBlob(ref));

@@ -18,6 +18,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\/scenarios\.jsonl$/, 'scenarios'],
   [/\/steps\/\d+\.\d+\.jsonl$/, 'steps'],
   [/\/state\.json$/, 'state'],
+  [/\/pruned\.json$/, 'pruned'],
   [/\/store\.json$/, 'store'],
   [/\.journal$/, 'upload'],
 ];
@@ -28,6 +29,7 @@ export function layFilePoints(): void {
   Object.assign(nodeFileSystem, {
     link: (from: string, to: string) => around(kindOf(to), () => disk.link(from, to)),
     rename: (from: string, to: string) => around(kindOf(to), () => disk.rename(from, to)),
+    unlink: (file: string) => (file.includes('/blobs/') ? around('blob-removal', () => disk.unlink(file)) : disk.unlink(file)),
     removeFolder: (folder: string) => around('journals', () => disk.removeFolder(folder)),
     openAppend: (file: string) => {
       const journal = disk.openAppend(file);

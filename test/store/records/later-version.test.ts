@@ -8,7 +8,7 @@ import { encodeJson } from '../../../store/bytes/json.ts';
 import { judgedKey, manifestKey, prunedKey, runKey, stepVerdictKey, verdictKey } from '../../../store/layout.ts';
 import { isBrokenJson } from '../../../store/records/copy/compare.ts';
 import { parseCommit } from '../../../store/records/manifest.ts';
-import { isMarkedPruned } from '../../../store/records/pruned.ts';
+import { readPruned } from '../../../store/records/pruned.ts';
 import { readGroup, readRun } from '../../../store/records/run-reader.ts';
 import { readStepVerdict } from '../../../store/records/step-verdict.ts';
 import { decodeRollouts, encodeRollouts } from '../../../store/records/trajectories.ts';
@@ -72,7 +72,7 @@ const group = { ...place, group: 0 };
 const READERS: Readonly<Record<string, [string, () => Promise<unknown>]>> = {
   'run.json': [runKey('demo'), () => readRun(store, 'demo')],
   'a verdict on a step': [stepVerdictKey(place), () => readStepVerdict(store, place)],
-  'a mark of a pruned step': [prunedKey(place), () => isMarkedPruned(store, place)],
+  'a mark of a pruned step': [prunedKey(place), () => readPruned(store, place)],
   "a judge's verdict": [verdictKey('a'), () => storedVerdicts(store).read('a')],
 };
 

@@ -9,7 +9,7 @@ import { openBranch, requireWeights } from '../../../store/records/lineage.ts';
 import { planPrune, prune } from '../../../store/records/prune.ts';
 import { readCommit, readState } from '../../../store/records/run-reader.ts';
 import { recordSchedule, recordScheduleDeleted } from '../../../store/records/schedules.ts';
-import { isMarkedPruned } from '../../../store/records/pruned.ts';
+import { readPruned } from '../../../store/records/pruned.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
 import { readRunSpending } from '../../../store/records/verdicts.ts';
 import { makeRun } from './made-run.ts';
@@ -59,7 +59,7 @@ test('weights of all policies go and stay together, and what a league or a role 
   expect(blobs.map(({ sha256 }) => sha256)).toEqual(expect.arrayContaining([2, 4].map((step) => beside[step]!.sha256)));
   const sizes = await Promise.all(beside.map((ref) => store.blobBytes(ref)));
   expect(sizes.map((bytes) => bytes !== null)).toEqual([true, true, false, true, false, true, true]);
-  await expect(requireWeights(store, 'demo', 2)).rejects.toThrow('is missing');
+  await expect(requireWeights(store, 'demo', 2)).rejects.toThrow('demo@2 must have its weights');
 });
 
 /** Rewrites a manifest, as if the step had trained a second policy, and a league had met these steps. */
@@ -133,12 +133,12 @@ test('a step is marked before its first blob goes: who is killed between leaves 
   await makeRun(store, { steps: 6 });
   vi.spyOn(store, 'removeBlob').mockRejectedValueOnce(new Error('killed'));
   await expect(prune(store, 'demo', LEAN)).rejects.toThrow('killed');
-  for (const step of [1, 2, 3, 4]) expect(await isMarkedPruned(store, { run: 'demo', branch: 0, step })).toBe(true);
+  for (const step of [1, 2, 3, 4]) expect(await readPruned(store, { run: 'demo', branch: 0, step })).toBe(true);
 });
 
 test.each(['null', '{}', '{"schema":1,"pruned":"no"}'])('a mark that is %s is told as corrupt', async (text) => {
   await store.publish(layout.prunedKey({ run: 'demo', branch: 0, step: 1 }), Buffer.from(text));
-  await expect(isMarkedPruned(store, { run: 'demo', branch: 0, step: 1 })).rejects.toThrow('pruned.json is not as');
+  await expect(readPruned(store, { run: 'demo', branch: 0, step: 1 })).rejects.toThrow('pruned.json is not as');
 });
 
 test('an answer of a judge that is of another form is told as corrupt, and no cost', async () => {

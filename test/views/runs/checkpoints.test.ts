@@ -39,7 +39,7 @@ test('weights that were pruned, a promotion and a branch that was left are told;
   let now = 0;
   const context = contextOf(store, { now: () => now });
   const earned = (await viewCheckpoints(context, 'demo')).map(({ reward }) => reward);
-  await markPruned(store, { run: 'demo', branch: 0, step: 1 });
+  await markPruned(store, { run: 'demo', branch: 0, step: 1 }, true);
   const checkpoint = (await readCheckpoint(store, { run: 'demo', branch: 0, step: 2 }))!;
   const promotion = { kind: 'promoted', checkpoint, by: null, reason: null, evaluation: null } as const;
   await recordPromotion(store, 'demo', { ...promotion, comparison: null, key: null });
