@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load
 
-from temper_gpu.commits.checkpoints import manifest_key, read_parent
+from temper_gpu.commits.checkpoints import manifest_key, pruned_key, read_parent, require_kept
 from temper_gpu.contract import Checkpoint, LoraConfig
 from temper_gpu.store import FileStore
 from temper_gpu.training.trainer import Outcome, Trainer
@@ -98,6 +98,19 @@ def test_a_parent_whose_weights_are_lost_is_corrupt(store: FileStore, trainer: T
     (store.root / ref.key).unlink()
     with failing("StoreCorrupt", f"{ref.sha256}, but it is missing"):
         fork(trainer, parent)
+
+
+def test_a_parent_without_its_optimizer_state_is_refused_but_can_be_sampled(
+    store: FileStore, trainer: Trainer, parent: Checkpoint
+):
+    manifest = read_parent(store, parent).manifest
+    store.publish(pruned_key("demo", 0, 2), b'{"schema":1,"pruned":"optimizer"}')
+    (store.root / manifest.optimizer.key).unlink()
+    with failing("BadConfig", "the optimizer state of demo@2 must be in the store, but it was pruned"):
+        fork(trainer, parent)
+    with failing("BadConfig", "the optimizer state of demo@2"):
+        trainer.train(train_input(store, parent, sampled_groups(parent.adapter_sha256, 9)), never)
+    require_kept(store, "demo", manifest)
 
 
 def test_another_base_model_is_refused_and_both_are_named(trainer: Trainer, parent: Checkpoint):
