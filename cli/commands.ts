@@ -42,15 +42,41 @@ import { verifyCommand } from './verify/command.ts';
 import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
-const GROUPS: readonly (readonly Command[])[] = [
-  [initCommand, autoCommand, scenariosCommand, estimateCommand, trainCommand, sftCommand, distillCommand, forkCommand],
-  [runsCommand, showCommand, watchCommand, uiCommand, mcpCommand],
-  [rewardCommand, rewardsCommand, reviewCommand],
-  [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
-  [reportCommand, trackCommand, scheduleCommand, checkpointsCommand, gcCommand, verifyCommand],
-  [tryCommand, evalCommand, exportCommand, serveCommand, productionCommand, promoteCommand],
-  [deployCommand, deploymentsCommand],
-  [devCommand, workerCommand, gpuWorkerCommand, setupCommand, doctorCommand],
-];
+/** Under the headings of `temper --help`. */
+export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  Start: [
+    initCommand,
+    autoCommand,
+    tryCommand,
+    trainCommand,
+    sftCommand,
+    forkCommand,
+    estimateCommand,
+    scheduleCommand,
+  ],
+  'Make data': [scenariosCommand, distillCommand],
+  Look: [uiCommand, runsCommand, showCommand, watchCommand, reportCommand, trackCommand, mcpCommand],
+  Steer: [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
+  'Use what was trained': [
+    evalCommand,
+    exportCommand,
+    serveCommand,
+    promoteCommand,
+    productionCommand,
+    deployCommand,
+    deploymentsCommand,
+  ],
+  'Take rewards from people': [rewardsCommand, rewardCommand, reviewCommand],
+  Operate: [
+    doctorCommand,
+    setupCommand,
+    devCommand,
+    workerCommand,
+    gpuWorkerCommand,
+    checkpointsCommand,
+    verifyCommand,
+    gcCommand,
+  ],
+};
 
-export const COMMANDS: readonly Command[] = GROUPS.flat();
+export const COMMANDS: readonly Command[] = Object.values(COMMAND_GROUPS).flat();

@@ -1,5 +1,5 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
-import { COMMANDS } from './commands.ts';
+import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { EXIT, UsageError, closestName, describeError } from './command-line/errors.ts';
 import type { Command, CommandEnvironment } from './command-line/command.ts';
 import { helpOf, overview } from './command-line/help.ts';
@@ -29,9 +29,10 @@ async function dispatch(args: readonly string[], { output, ...environment }: Pro
   const isHelp = name === 'help' || name === '--help' || name === '-h';
   // `temper help train` and `temper help schedule create` are that command's --help.
   const asked = rest.filter((word) => !word.startsWith('-'));
-  if (isHelp && asked.length > 0) return dispatch([...asked.slice(0, 2), '--help'], { output, ...environment });
+  if (isHelp && asked.length > 0)
+    return dispatch([...asked.slice(0, 2), '--help', ...asked.slice(2)], { output, ...environment });
   if (name === undefined || isHelp) {
-    output.line(overview(COMMANDS, version()));
+    output.line(overview(COMMAND_GROUPS, version()));
     return EXIT.ok;
   }
   if (name === '--version') {
@@ -51,7 +52,7 @@ async function runCommand(
   const projectFlags = asksHelp ? [] : await command.projectFlags?.(environment, command.flags, words);
   const line = parseCommandLine(command, [...(projectFlags ?? []), ...words]);
   if (!line.isHelp) return command.run({ ...environment, flags: line.flags, args: line.args });
-  environment.output.line(helpOf(command));
+  environment.output.line(helpOf(command, line.isWhole));
   return EXIT.ok;
 }
 

@@ -47,6 +47,7 @@ export const TrainConfig = z
       LoraConfig.nullable(),
       '[train all weights](training.md#train-all-weights) of the base model instead of a LoRA adapter; not with vLLM',
       {
+        isMain: true,
         flag: 'full-fine-tuning',
         kind: 'boolean',
         value: null,
@@ -153,8 +154,10 @@ export type TrainConfig = z.infer<typeof TrainConfig>;
 /** How attempts are played. */
 export const RolloutConfig = z
   .strictObject({
-    temperature: ofRollouts(z.number().positive().max(2), 'sampling temperature in training and evaluation'),
-    maxTokens: ofRollouts(positive, 'token limit of a call that sets none'),
+    temperature: ofRollouts(z.number().positive().max(2), 'sampling temperature in training and evaluation', {
+      isMain: true,
+    }),
+    maxTokens: ofRollouts(positive, 'token limit of a call that sets none', { isMain: true }),
     /** Hash of the Jinja template, which is in the store. */
     chatTemplateSha256: ofRollouts(sha256.optional(), 'Jinja [chat template](engine.md#build-prompts)', {
       flag: 'chat-template',
@@ -187,6 +190,7 @@ export const RunConfig = z
       baseModel,
       '`pocket`, `pocket-tools`, a folder, a name of the Hugging Face hub, or `s3://BUCKET/PREFIX`',
       {
+        isMain: true,
         placeholder: 'MODEL',
         also: 'model',
         more: 'also `OWNER/NAME@REVISION`, or a name of [`models`](configuration.md#temporalconfigts); `--model` is the same flag',
@@ -194,23 +198,30 @@ export const RunConfig = z
         isSupervised: true,
       },
     ),
-    seed: ofRun(z.int().min(0), 'seed of all random choices', { isSupervised: true }),
-    steps: ofRun(positive, 'optimizer steps', { because: 'a run of no steps trains nothing' }),
-    groupsPerStep: ofGroups(positive, 'scenarios per step', { more: 'at most 2,000' }),
+    seed: ofRun(z.int().min(0), 'seed of all random choices', { isMain: true, isSupervised: true }),
+    steps: ofRun(positive, 'optimizer steps', { isMain: true, because: 'a run of no steps trains nothing' }),
+    groupsPerStep: ofGroups(positive, 'scenarios per step', { isMain: true, more: 'at most 2,000' }),
     groupSize: ofGroups(z.int().min(2), 'attempts per scenario', {
+      isMain: true,
       because: 'an advantage is relative to its group',
     }),
     minimumGroupSize: ofGroups(z.int().min(2), 'minimum of successful attempts for a group to be trained'),
     replacementRounds: ofGroups(count, 'how often a step replaces groups with identical rewards'),
     maxScenarios: ofGroups(positive, 'maximum number of training scenarios'),
-    evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios; of more, a fixed sample'),
+    evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios; of more, a fixed sample', {
+      isMain: true,
+    }),
     evalEvery: ofEvaluation(count, 'also evaluate every N steps; 0: only before and after training', {
+      isMain: true,
       isSupervised: true,
     }),
     learningRate: ofOptimizer(z.number().min(0), 'learning rate of AdamW', {
+      isMain: true,
       default: '5e-5; 5e-6 with `--full-fine-tuning`',
     }),
-    learningRateSchedule: ofOptimizer(z.enum(['constant', 'linear', 'cosine']), '`constant`, `linear` or `cosine`'),
+    learningRateSchedule: ofOptimizer(z.enum(['constant', 'linear', 'cosine']), '`constant`, `linear` or `cosine`', {
+      isMain: true,
+    }),
     finalLearningRateShare: ofOptimizer(
       z.number().min(0).max(1),
       'final learning rate, as a share of the initial one',
@@ -225,6 +236,7 @@ export const RunConfig = z
     rollout: RolloutConfig,
     /** Name alone: the agent says what the judge is and how it is reached. Null: the agent itself gives the rewards. */
     judge: ofJudge(judgeName.nullable(), '[judge](ruler.md): `provider/model` or `engine/…`', {
+      isMain: true,
       default: "the agent's",
     }),
     maxJudgeUsd: ofJudge(z.number().min(0).nullable(), 'budget of the judge; the run pauses before exceeding it', {
@@ -238,7 +250,7 @@ export const RunConfig = z
     maxCostUsd: ofCosts(
       z.number().min(0).nullable().default(RUN.maxCostUsd),
       '[budget](cost.md#set-a-budget) for hardware, judge and hosted models; the run pauses before exceeding it',
-      { isSupervised: true },
+      { isMain: true, isSupervised: true },
     ),
     maxHours: ofCosts(
       z.number().min(0).nullable().default(RUN.maxHours),

@@ -12,7 +12,7 @@ const ofOptimizer = optionsOf('optimizer');
 /** LoRA as PEFT means it. */
 export const LoraConfig = z
   .strictObject({
-    rank: ofOptimizer(positive.max(512), 'rank of the adapter', { flag: 'lora-rank' }),
+    rank: ofOptimizer(positive.max(512), 'rank of the adapter', { flag: 'lora-rank', isMain: true }),
     alpha: ofOptimizer(z.number().positive(), 'scale of the adapter: alpha / rank', { flag: 'lora-alpha' }),
     targetModules: ofOptimizer(z.array(z.string()).min(1).nullable(), 'comma-separated module names', {
       flag: 'lora-target-modules',

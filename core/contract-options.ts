@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 
 /** A table of docs/commands.md. */
-type OptionSection =
+export type OptionSection =
   | 'run'
   | 'groups'
   | 'evaluation'
@@ -39,6 +39,8 @@ export interface OptionMeta {
   readonly default?: string;
   /** Reason of the field's rule, shown when a value breaks it. */
   readonly because?: string;
+  /** Among the flags that most runs need, which `--help` shows. */
+  readonly isMain?: true;
   /** Also acts in runs of examples alone (`temper sft`), as all options of the optimizer do. */
   readonly isSupervised?: true;
 }

@@ -11,6 +11,7 @@ const dataset = ofWarmStart(BlobRef, 'JSON lines of chats that the first steps t
   flag: 'warm-start',
   placeholder: 'FILE',
   path: 'supervised.dataset.sha256',
+  isMain: true,
 });
 
 /** How an example becomes tokens. */
@@ -37,6 +38,7 @@ export const SupervisedConfig = z
     /** Absent: all steps of the run, and no agent is played. */
     steps: ofWarmStart(positive.optional(), 'how many of `--steps` train them', {
       flag: 'warm-start-steps',
+      isMain: true,
       default: 'one pass over the file',
     }),
     examplesPerStep: ofWarmStart(positive, 'examples per step', { default: '16' }),

@@ -4,7 +4,14 @@ import type { Output } from '../terminal/output.ts';
 /** Flag value that unsets an option. */
 export const NONE = 'none';
 
-interface BooleanFlag {
+interface AnyFlag {
+  /** Heading in help, if the command has many flags. */
+  readonly heading?: string;
+  /** Of many flags, help shows those that most people need. */
+  readonly isMain?: true;
+}
+
+interface BooleanFlag extends AnyFlag {
   readonly kind: 'boolean';
   /** True if `--no-NAME` can switch off what the project or another run has switched on. */
   readonly negatable?: true;
@@ -12,7 +19,7 @@ interface BooleanFlag {
   readonly default?: string;
 }
 
-interface ValueFlag {
+interface ValueFlag extends AnyFlag {
   /** Shown after the flag, e.g. `NAME`. */
   readonly placeholder: string;
   readonly description: string;
@@ -171,6 +178,7 @@ export const CHECKPOINT_HELP = [
 ] as const;
 export const JSON_FLAG = { kind: 'boolean', description: 'print one JSON object' } satisfies Flag;
 export const ADAPTER_FLAG = {
+  heading: 'The run',
   kind: 'text',
   placeholder: 'FOLDER',
   description: 'PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s',

@@ -3,8 +3,12 @@ import { DEVICE_PATTERN, DEVICE_RULE, DTYPES, ENGINES, MOST_DEVICES } from '../.
 import type { EngineOverrides } from '../../core/engine-rules.ts';
 import type { Flags, FlagValues } from './command.ts';
 
+const heading = 'Engine and devices';
+
 export const ENGINE_FLAGS = {
   engine: {
+    heading,
+    isMain: true,
     kind: 'choice',
     choices: ENGINES,
     placeholder: 'NAME',
@@ -12,6 +16,8 @@ export const ENGINE_FLAGS = {
     default: 'vllm on a GPU with vLLM installed, else embedded',
   },
   device: {
+    heading,
+    isMain: true,
     kind: 'text',
     form: { pattern: DEVICE_PATTERN, rule: DEVICE_RULE, example: 'cpu' },
     placeholder: 'NAME',
@@ -19,6 +25,7 @@ export const ENGINE_FLAGS = {
     default: 'auto: a GPU if there is one',
   },
   dtype: {
+    heading,
     kind: 'choice',
     choices: DTYPES,
     placeholder: 'NAME',
@@ -26,10 +33,12 @@ export const ENGINE_FLAGS = {
     default: 'auto: bfloat16 on a GPU, else float32',
   },
   'load-in-4bit': {
+    heading,
     kind: 'boolean',
     description: 'load the linear layers of the base model in 4 bits per weight (NF4); not with vLLM',
   },
   devices: {
+    heading,
     kind: 'integer',
     minimum: 1,
     maximum: MOST_DEVICES,
@@ -38,6 +47,7 @@ export const ENGINE_FLAGS = {
     default: '1',
   },
   'shard-base-model': {
+    heading,
     kind: 'boolean',
     description: 'each of several --devices holds a part of the base model, which need not fit into one of them',
   },

@@ -1,30 +1,31 @@
 /** Help texts and usage lines, from a command's definition. */
 import type { Argument, Command, Definition, Flag } from './command.ts';
 
-export function helpOf(command: Definition & Pick<Command, 'actions'>): string {
+/** `isWhole`: every flag of a command that has many, for `--help all`. */
+export function helpOf(command: Definition & Pick<Command, 'actions'>, isWhole = false): string {
   const lines = [command.summary, '', `Usage: temper ${usageOf(command)}`];
   if (command.details !== undefined) lines.push('', ...command.details);
   if (command.actions !== undefined) lines.push('', 'Actions:', ...actionLines(command.actions));
-  lines.push('', 'Options:', ...flagLines(command));
+  lines.push(...flagLines(command, isWhole));
   if (command.examples !== undefined) lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
   return lines.join('\n');
 }
 
-export function overview(commands: readonly Definition[], version: string): string {
+/** Commands under their headings. */
+export function overview(groups: Readonly<Record<string, readonly Definition[]>>, version: string): string {
+  const width = Math.max(...Object.values(groups).flatMap((commands) => commands.map(({ name }) => name.length)));
   return [
     `temper ${version}: train LLM agents with reinforcement learning, durably`,
     '',
     'Usage: temper COMMAND [flags]',
-    '',
-    'Commands:',
-    ...nameLines(commands),
+    ...Object.entries(groups).flatMap(([heading, commands]) => ['', `${heading}:`, ...nameLines(commands, width)]),
     '',
     'See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input.',
   ].join('\n');
 }
 
-function nameLines(commands: readonly Pick<Definition, 'name' | 'summary'>[]): string[] {
-  const width = Math.max(...commands.map(({ name }) => name.length));
+function nameLines(commands: readonly Pick<Definition, 'name' | 'summary'>[], least = 0): string[] {
+  const width = Math.max(least, ...commands.map(({ name }) => name.length));
   return commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
 }
 
@@ -33,13 +34,47 @@ function actionLines(actions: readonly Definition[]): string[] {
   return nameLines(actions.map(({ name, summary }) => ({ name: name.split(' ')[1] ?? name, summary })));
 }
 
-function flagLines({ flags }: Definition): string[] {
-  const rows = Object.entries(flags).map(
-    ([name, flag]) => [flagColumn(name, flag), flag.description + shownDefault(flag) + alsoNamed(flag)] as const,
-  );
-  rows.push(['-h, --help', 'print this help']);
-  const width = Math.max(...rows.map(([flag]) => flag.length));
-  return rows.map(([flag, description]) => `  ${flag.padEnd(width)}  ${description}`);
+const OPTIONS = 'Options';
+/** Flags above which help shows the main ones alone, under headings. */
+const MANY_FLAGS = 25;
+
+function flagLines({ name, flags }: Definition, isWhole: boolean): string[] {
+  const all = Object.entries(flags);
+  const hasMany = all.length > MANY_FLAGS;
+  const shown = hasMany && !isWhole ? all.filter(([, flag]) => flag.isMain === true || isRequired(flag)) : all;
+  const sections = new Map<string, (readonly [string, string])[]>();
+  for (const [flagName, flag] of shown) {
+    const heading = hasMany ? (flag.heading ?? OPTIONS) : OPTIONS;
+    const row = [flagColumn(flagName, flag), flag.description + shownDefault(flag) + alsoNamed(flag)] as const;
+    sections.set(heading, [...(sections.get(heading) ?? []), row]);
+  }
+  const last = sections.get(OPTIONS) ?? [];
+  // At the end, whatever comes first.
+  sections.delete(OPTIONS);
+  sections.set(OPTIONS, [...last, ['-h, --help', 'print this help']]);
+  const width = Math.max(...[...sections.values()].flatMap((rows) => rows.map(([flag]) => flag.length)));
+  const lines = [...sections].flatMap(([heading, rows]) => [
+    '',
+    `${heading}:`,
+    ...rows.flatMap(([flag, description]) =>
+      wrap(description, COLUMNS - width - 4).map(
+        (line, index) => `  ${(index === 0 ? flag : '').padEnd(width)}  ${line}`,
+      ),
+    ),
+  ]);
+  if (shown.length === all.length) return lines;
+  return [...lines, '', `These are ${shown.length} of ${all.length} flags. All of them: temper ${name} --help all`];
+}
+
+/** Columns of a line, as far as its words let it. */
+const COLUMNS = 110;
+
+function wrap(text: string, columns: number): string[] {
+  return text.split(' ').reduce<string[]>((lines, word) => {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > columns) return [...lines, word];
+    return [...lines.slice(0, -1), `${line} ${word}`];
+  }, []);
 }
 
 function shownDefault(flag: Flag): string {

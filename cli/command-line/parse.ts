@@ -7,10 +7,12 @@ import { NEGATED, readArguments, readFlags } from './values.ts';
 
 /** `--help` wins over whatever else is given or missing. */
 export type CommandLine<F extends Flags, A extends Arguments> =
-  | { readonly isHelp: true }
+  | { readonly isHelp: true; readonly isWhole: boolean }
   | { readonly isHelp: false; readonly flags: FlagValues<F>; readonly args: ArgumentValues<A> };
 
 const HELP = 'help';
+/** `--help all`: every flag. */
+const ALL = 'all';
 
 export function parseCommandLine<F extends Flags, A extends Arguments>(
   command: Definition<F, A>,
@@ -32,7 +34,7 @@ export function parseCommandLine<F extends Flags, A extends Arguments>(
     const name = negated ?? ownName(command.flags, token.name);
     given.set(name, [...(given.get(name) ?? []), negated === null ? unmark(token.value ?? '') : NEGATED]);
   }
-  if (given.has(HELP)) return { isHelp: true };
+  if (given.has(HELP)) return { isHelp: true, isWhole: positionals.at(-1) === ALL };
   const args = positionals.map(unmark);
   checkCount(command, args);
   return {

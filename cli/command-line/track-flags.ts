@@ -1,14 +1,19 @@
 /** `--track` and `--trace`, for every command that starts a run. */
 import type { FlagValues } from './command.ts';
 
+const heading = 'Trackers and traces';
+
 export const TRACK_FLAGS = {
   track: {
+    heading,
+    isMain: true,
     kind: 'texts',
     placeholder: 'NAME',
     description: 'tracker to tell: wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; repeatable',
     default: 'those of track in temporal.config.ts; none switches them off',
   },
   trace: {
+    heading,
     kind: 'texts',
     placeholder: 'NAME',
     description:

@@ -7,14 +7,18 @@ export const MAX_POLICY_AGE = 32;
 /** Conversations of a step: single attempts are noisier than groups. */
 export const CONVERSATIONS_PER_STEP = 32;
 
+const heading = 'Recorded conversations';
+
 export const PRODUCTION_FLAGS = {
   'from-production': {
+    heading,
     kind: 'text',
     placeholder: 'RUN',
     description:
       'train conversations that temper serve RUN --record kept and that have feedback, instead of playing the agent',
   },
   'at-least': {
+    heading,
     kind: 'integer',
     placeholder: 'N',
     minimum: 1,
@@ -22,6 +26,7 @@ export const PRODUCTION_FLAGS = {
     default: '1',
   },
   epochs: {
+    heading,
     kind: 'integer',
     placeholder: 'N',
     minimum: 1,
@@ -29,6 +34,7 @@ export const PRODUCTION_FLAGS = {
     default: '1',
   },
   'max-policy-age': {
+    heading,
     kind: 'integer',
     placeholder: 'N',
     minimum: 0,

@@ -3,7 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RunConfig } from '../../core/contract.ts';
 import { applyChanges, findSettingsProblem } from '../../core/settings.ts';
-import { findLastStep, openBranch, readAllChanges, requireUnprunedStep, requireWeights } from '../../store/records/lineage.ts';
+import {
+  findLastStep,
+  openBranch,
+  readAllChanges,
+  requireUnprunedStep,
+  requireWeights,
+} from '../../store/records/lineage.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { describeServerFailure } from '../../workers/connection/connection.ts';

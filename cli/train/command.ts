@@ -21,12 +21,20 @@ export const trainCommand = defineCommand({
   ],
   arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
-    run: { kind: 'text', placeholder: 'NAME', description: 'name of the run', default: "the agent's name" },
+    run: {
+      heading: 'The run',
+      isMain: true,
+      kind: 'text',
+      placeholder: 'NAME',
+      description: 'name of the run',
+      default: "the agent's name",
+    },
     adapter: ADAPTER_FLAG,
     ...RUN_FLAGS,
     ...WARM_START_FLAGS,
     ...PRODUCTION_FLAGS,
     from: {
+      heading: 'Recorded conversations',
       kind: 'text',
       placeholder: 'CHECKPOINT',
       description: 'with --from-production: checkpoint that the run starts from',

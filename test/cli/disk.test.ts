@@ -32,5 +32,7 @@ test('a young run says what it will store, with and without --keep-all', async (
   expect(await describeDisk(store, { state, steps: [] })).toBeNull();
   const { config, ...file } = (await readRun(store, 'demo'))!.file;
   await store.replace(runKey('demo'), encodeJson({ ...file, config: { ...config, keepAll: true } }));
-  expect(await describeDisk(store, { state, steps })).toMatch(/^disk: each checkpoint takes [\d.]+ k?B, all [\d.]+ k?B$/);
+  expect(await describeDisk(store, { state, steps })).toMatch(
+    /^disk: each checkpoint takes [\d.]+ k?B, all [\d.]+ k?B$/,
+  );
 });

@@ -1,4 +1,5 @@
 /** Help of each command says all that its definition says, and what it shows can be typed. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { helpOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
@@ -8,7 +9,12 @@ import { runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
-const help = (name: string) => helpOf(ALL.find((command) => command.name === name)!);
+/** With all flags. */
+const help = (name: string) =>
+  helpOf(
+    ALL.find((command) => command.name === name)!,
+    true,
+  );
 
 test('help of a command: what it does, its usage, details, flags and examples', () => {
   expect(help('rollback')).toMatchInlineSnapshot(`
@@ -35,9 +41,11 @@ describe.each(ALL)('temper $name', ({ name, summary, details = [], examples = []
   test('--help and temper help print its help, without its arguments', async () => {
     const folder = temporaryFolder();
     const words = name.split(' ');
-    const asked = await runCli(folder, [...words, '--help']);
+    const asked = await runCli(folder, [...words, '--help', 'all']);
     expect(asked).toEqual({ exitCode: 0, stdout: help(name), stderr: '' });
-    expect(await runCli(folder, ['help', ...words])).toEqual(asked);
+    const short = await runCli(folder, [...words, '--help']);
+    expect(await runCli(folder, ['help', ...words])).toEqual(short);
+    expect(short.stdout.split('\n').length).toBeLessThanOrEqual(65);
   });
 
   test('says in a line what it does and how it is used, then its details', () => {
@@ -49,7 +57,9 @@ describe.each(ALL)('temper $name', ({ name, summary, details = [], examples = []
   });
 
   test('has a line for each flag, with its meaning and its default', () => {
-    const lines = help(name).split('\n');
+    const lines = help(name)
+      .replaceAll(/\n {10,}(?=\S)/g, ' ')
+      .split('\n');
     for (const [flag, { description, default: usual = '' }] of Object.entries(flags)) {
       const line = lines.find((each) => new RegExp(String.raw`^  --(\[no-\])?${flag} `).test(each)) ?? '';
       expect(description, flag).not.toBe('');
@@ -66,6 +76,23 @@ describe.each(ALL)('temper $name', ({ name, summary, details = [], examples = []
     expect(command.name.split(' ')[0]).toBe(name.split(' ')[0]);
     expect(() => parseCommandLine(command, args)).not.toThrow();
   });
+});
+
+test('a command with many flags shows those that most people need, under the headings of docs/commands.md', async () => {
+  const { stdout } = await runCli(temporaryFolder(), ['train', '--help']);
+  const flags = [...stdout.matchAll(/^ {2}--(?:\[no-\])?([\w-]+)/gm)].map(([, flag]) => flag);
+  expect(flags).toEqual(expect.arrayContaining(['base-model', 'steps', 'group-size', 'learning-rate', 'temperature']));
+  expect(flags.length).toBeGreaterThan(15);
+  expect(flags.length).toBeLessThan(25);
+  const all = Object.keys(ALL.find(({ name }) => name === 'train')!.flags).length;
+  expect(stdout).toContain(`These are ${flags.length} of ${all} flags. All of them: temper train --help all`);
+  const page = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+  const headings = [...help('train').matchAll(/^([A-Z].*):$/gm)].map(([, heading]) => heading!);
+  const own = ['Recorded conversations', 'Trackers and traces', 'Options', 'Examples'];
+  for (const heading of headings.filter((each) => !own.includes(each))) expect(page).toContain(`\n### ${heading}\n`);
+  const [options = ''] = help('train').split('\nExamples:');
+  const rows = options.split('\n').filter((line) => line.startsWith('  '));
+  expect(Math.max(...rows.map((line) => line.length))).toBeLessThanOrEqual(110);
 });
 
 test('a command with many flags shows an example', () => {

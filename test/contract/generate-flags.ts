@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { z } from 'zod';
-import type { OptionMeta } from '../../core/contract-options.ts';
+import type { OptionMeta, OptionSection } from '../../core/contract-options.ts';
 import { LOSS_NAMES, RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
@@ -18,6 +18,19 @@ type Rows = Readonly<Record<string, RunFlag>>;
 
 const CONFIG: unknown = defaultRunConfig({ run: 'run', agent: 'agent', baseModel: 'model' });
 const WARM_START = 'warm-start';
+
+/** Of docs/commands.md. */
+export const HEADINGS: Readonly<Record<OptionSection, string>> = {
+  run: 'The run',
+  groups: 'Scenarios and groups',
+  evaluation: 'Evaluation',
+  'warm-start': 'Warm start',
+  optimizer: 'Optimizer and adapter',
+  rollouts: 'Rollouts',
+  loss: 'Advantages and loss',
+  judge: 'Judge',
+  costs: 'Costs',
+};
 
 interface Option extends OptionMeta {
   readonly path: string;
@@ -144,6 +157,8 @@ function rowOf(option: Omit<Option, 'flag'>): object {
     because: option.because,
     description: plain(option.description),
     default: shownDefault(option, kind),
+    heading: HEADINGS[option.section],
+    isMain: option.isMain,
   };
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
 }
