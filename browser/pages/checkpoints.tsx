@@ -209,8 +209,8 @@ function Opened({ run, row, onClose }: { run: string; row: CheckpointRow; onClos
           </div>
           {weights === 'adapter' && (
             <p class="note">
-              Its optimizer state was deleted as the run went on, so you cannot fork it or roll back to it. With --keep-all,
-              a run keeps everything.
+              Its optimizer state was deleted as the run went on, so you cannot fork it or roll back to it. With
+              --keep-all, a run keeps everything.
             </p>
           )}
           <div class="commands">

@@ -171,6 +171,8 @@ export function defineCommand<const F extends Flags, const A extends Arguments>(
 }
 
 export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;
+/** By default the working folder's `agent.ts`. */
+export const AGENT_ARGUMENT = { placeholder: 'AGENT', optional: true } satisfies Argument;
 export const CHECKPOINT_ARGUMENT = { placeholder: 'CHECKPOINT' } satisfies Argument;
 export const CHECKPOINT_HELP = [
   'CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),',

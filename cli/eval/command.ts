@@ -1,5 +1,11 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import { CHECKPOINT_HELP, JSON_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
+import {
+  AGENT_ARGUMENT,
+  CHECKPOINT_HELP,
+  JSON_FLAG,
+  defineCommand,
+  type CommandContext,
+} from '../command-line/command.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const evalCommand = defineCommand({
@@ -17,7 +23,7 @@ export const evalCommand = defineCommand({
     'temper eval agent.ts --model demo --model openai/gpt-5 --price openai/gpt-5=1.25/10 --max-tokens 2000',
     'temper eval agent.ts --model my-model --base-url http://127.0.0.1:8000/v1 --key-env MY_KEY',
   ],
-  arguments: { agent: { placeholder: 'AGENT' } },
+  arguments: { agent: AGENT_ARGUMENT },
   flags: {
     model: {
       kind: 'texts',

@@ -1,4 +1,5 @@
 import {
+  AGENT_ARGUMENT,
   CHECKPOINT_ARGUMENT,
   CHECKPOINT_HELP,
   defineCommand,
@@ -22,7 +23,7 @@ export const forkCommand = defineCommand({
     'temper fork demo@40 examples/tic-tac-toe/agent.ts --run demo-slow --learning-rate 1e-3',
     'temper fork demo@best agent.ts --run demo-more --steps 50 --seed 2',
   ],
-  arguments: { parent: CHECKPOINT_ARGUMENT, agent: { placeholder: 'AGENT' } },
+  arguments: { parent: CHECKPOINT_ARGUMENT, agent: AGENT_ARGUMENT },
   flags: {
     run: {
       kind: 'text',

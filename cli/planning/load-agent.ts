@@ -17,8 +17,9 @@ export interface AgentFile {
   readonly agent: Agent;
 }
 
-export async function loadAgent(file: string, cwd: string): Promise<AgentFile> {
-  const path = findAgentFile(resolve(cwd, file));
+/** Null: the working folder's. */
+export async function loadAgent(file: string | null, cwd: string): Promise<AgentFile> {
+  const path = findAgentFile(resolve(cwd, file ?? '.'));
   const exported = await importAgent(path);
   if (isAgent(exported)) {
     const agent = locateScenarios(exported, path);

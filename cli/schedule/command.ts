@@ -1,4 +1,10 @@
-import { CHECKPOINT_HELP, JSON_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
+import {
+  AGENT_ARGUMENT,
+  CHECKPOINT_HELP,
+  JSON_FLAG,
+  defineCommand,
+  type CommandContext,
+} from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { PRODUCTION_FLAGS, takenBy } from '../planning/production-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
@@ -8,7 +14,7 @@ const NAME_ARGUMENT = { placeholder: 'NAME' };
 export const scheduleCreateCommand = defineCommand({
   name: 'schedule create',
   summary: 'create a schedule; each firing is a run that starts from the last checkpoint',
-  usage: "AGENT --name NAME --every 1d | --cron '0 3 * * *' --base-model MODEL | --from-production RUN [flags]",
+  usage: "[AGENT] --name NAME --every 1d | --cron '0 3 * * *' --base-model MODEL | --from-production RUN [flags]",
   details: [
     'Runs are named NAME-1, NAME-2, … Each has --steps steps, its own seed, and the scenarios that the agent has at that',
     'time. A firing is skipped while a run is in progress, or if it is more than ten minutes late. A failed run pauses',
@@ -22,7 +28,7 @@ export const scheduleCreateCommand = defineCommand({
     'temper schedule create examples/tic-tac-toe/agent.ts --name hourly --every 1h --from demo@200 --base-model pocket --steps 20',
     "temper schedule create agent.ts --name nightly --cron '0 3 * * *' --from-production demo --at-least 200",
   ],
-  arguments: { agent: { placeholder: 'AGENT' } },
+  arguments: { agent: AGENT_ARGUMENT },
   flags: {
     name: {
       kind: 'text',

@@ -1,4 +1,4 @@
-import { ADAPTER_FLAG, defineCommand, type CommandContext } from '../command-line/command.ts';
+import { ADAPTER_FLAG, AGENT_ARGUMENT, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { TRACK_FLAGS } from '../command-line/track-flags.ts';
 import { PRODUCTION_FLAGS, takenBy } from '../planning/production-flags.ts';
@@ -19,7 +19,7 @@ export const trainCommand = defineCommand({
     'temper train agent.ts --base-model Qwen/Qwen3-4B --steps 220 --warm-start chats.jsonl --warm-start-steps 20',
     'temper train agent.ts --from-production demo --at-least 200 --run demo-2',
   ],
-  arguments: { agent: { placeholder: 'AGENT', optional: true } },
+  arguments: { agent: AGENT_ARGUMENT },
   flags: {
     run: {
       heading: 'The run',

@@ -30,7 +30,7 @@ import type { TrainContext } from './command.ts';
 export async function planProductionRun(context: TrainContext, source: ProductionSource): Promise<RunPlan> {
   const { flags, args, project, cwd, env, output } = context;
   refusePlayFlags(flags);
-  const agentFile = await loadAgent(args.agent ?? '.', cwd);
+  const agentFile = await loadAgent(args.agent, cwd);
   const run = checkRunName(flags.run ?? `${source.run}-production`);
   const template = await readChatTemplate(flags['chat-template'], cwd);
   const store = await openProjectStore(project, env);

@@ -26,7 +26,7 @@ export async function planTrain(context: TrainContext): Promise<RunPlan> {
   refuseIdleFrom(flags);
   const named = requireBaseModel(flags);
   const name = flags.run === null ? null : checkRunName(flags.run);
-  const agentFile = await loadAgent(args.agent ?? '.', cwd);
+  const agentFile = await loadAgent(args.agent, cwd);
   const template = await readChatTemplate(flags['chat-template'], cwd);
   const adapter = await readStartAdapter(flags.adapter, cwd);
   const model = await readBaseModel(named, context, template !== null);

@@ -1,5 +1,5 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { AGENT_ARGUMENT, defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const tryCommand = defineCommand({
@@ -19,7 +19,7 @@ export const tryCommand = defineCommand({
     'temper try agent.ts --model demo@latest --scenario game-7 --attempts 8',
     'temper try agent.ts --model openai/gpt-5-mini --eval --save attempts',
   ],
-  arguments: { agent: { placeholder: 'AGENT', optional: true } },
+  arguments: { agent: AGENT_ARGUMENT },
   flags: {
     model: {
       kind: 'text',

@@ -37,7 +37,7 @@ const DEFAULT_ATTEMPTS = 2;
 export async function planTry(context: TryContext): Promise<TryPlan> {
   const { flags, args, project, cwd, env } = context;
   checkSelection(flags);
-  const agentFile = await loadAgent(args.agent ?? '.', cwd);
+  const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const configured = await configuredFlags(project, env);
   const model = flags.model ?? configured.model ?? 'pocket';

@@ -153,7 +153,12 @@ export async function readAllChanges(
 }
 
 /** The commit of a step, or of the last one before it that had something to train. */
-async function lastCommit(store: Store, run: string, lineage: readonly Branch[], after: number): Promise<Commit | null> {
+async function lastCommit(
+  store: Store,
+  run: string,
+  lineage: readonly Branch[],
+  after: number,
+): Promise<Commit | null> {
   for (let step = after; step >= 0; step--) {
     const commit = await readCommit(store, { run, branch: branchOfStep(lineage, step), step });
     if (commit !== null) return commit;

@@ -99,7 +99,9 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
     const isNew = entry.marked === false || (entry.marked === 'optimizer' && to === true);
     return isNew || unneeded(entry, to).length > 0 ? [{ ...entry, to: entry.marked === true ? true : to }] : [];
   });
-  const blobs = [...new Map(pruned.flatMap((entry) => unneeded(entry, entry.to)).map((ref) => [ref.sha256, ref])).values()];
+  const blobs = [
+    ...new Map(pruned.flatMap((entry) => unneeded(entry, entry.to)).map((ref) => [ref.sha256, ref])).values(),
+  ];
   const kept = checkpoints.filter((entry) => reasons.has(entry) && entry.weights !== 'pruned');
   return {
     pruned,

@@ -47,7 +47,10 @@ export async function requireUnpruned(store: Store, place: StepPlace, commit: Co
   const [name, { run }] = [policyName(place), place];
   const hasAdapter = (await readPruned(store, place)) === 'optimizer';
   const [what, others] = hasAdapter
-    ? ['optimizer state', `, start a new run with its adapter (temper export ${name}, then temper train --adapter FOLDER),`]
+    ? [
+        'optimizer state',
+        `, start a new run with its adapter (temper export ${name}, then temper train --adapter FOLDER),`,
+      ]
     : ['weights', ''];
   throw badConfig(
     `${name} must have its ${what} to be trained further, but pruning removed it; choose a step that temper checkpoints ${run} lists as kept${others} or bring it back from a copy: temper checkpoints ${run} pull STORE --with-pruned`,

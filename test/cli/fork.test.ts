@@ -65,9 +65,11 @@ describe('refuses', () => {
     expect(await fork(source, ...flags)).toContain(message);
   });
 
-  test('a fork without a name, or without an agent', async () => {
-    expect(await complaint('demo@1', agent)).toContain('--run is missing; pass --run NAME, the name of the new run');
-    expect(await complaint('demo@1')).toContain('AGENT is missing; usage: temper fork CHECKPOINT AGENT --run NEW');
+  test('a fork without a name, with an agent or with that of the working folder', async () => {
+    for (const words of [[agent], []])
+      expect(await complaint('demo@1', ...words)).toContain(
+        '--run is missing; pass --run NAME, the name of the new run',
+      );
   });
 
   test('a name in use, the parent itself included', async () => {

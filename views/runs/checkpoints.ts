@@ -137,7 +137,10 @@ class KnownWeights {
     const now = this.#context.now();
     const known = this.#states.get(key);
     if (known !== undefined && now - known.at < KNOWN_FOR_MS) return known.state;
-    const state = describeWeights(this.#context.store, place, weights).then(({ weights: state, bytes }) => ({ weights: state, bytes }));
+    const state = describeWeights(this.#context.store, place, weights).then(({ weights: state, bytes }) => ({
+      weights: state,
+      bytes,
+    }));
     this.#states.set(key, { state, at: now });
     // A failure is asked again.
     state.catch(() => this.#states.delete(key));
