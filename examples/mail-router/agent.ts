@@ -9,17 +9,25 @@ export default defineAgent<Mail>({
   spreadBy: 'queue',
 
   async rollout({ scenario, openai, model }) {
-    const completion = await openai.chat.completions.create({ model, messages: [ask(scenario)], max_tokens: 8 });
+    const completion = await openai.chat.completions.create({ model, messages: ask(scenario), max_tokens: 8 });
     return grade(completion.choices[0]?.message.content ?? '', scenario.queue);
   },
 });
 
+const INSTRUCTIONS = `Sort the mail into one of five queues:
+billing: payments, invoices, prices
+shipping: parcels and their delivery
+returns: sending back, exchange, refund
+account: login, password, profile
+technical: faults of the app or the website
+Answer with the name of the queue.`;
+
 /** The prompt of an attempt, and of the chats for the warm start. */
-export function ask({ text }: Mail): { role: 'user'; content: string } {
-  return {
-    role: 'user',
-    content: `${text}\n\nWhich queue is this mail for: ${queues.join(', ')}? Answer with one word.`,
-  };
+export function ask({ text }: Mail) {
+  return [
+    { role: 'system' as const, content: INSTRUCTIONS },
+    { role: 'user' as const, content: text },
+  ];
 }
 
 export function grade(answer: string, queue: Queue) {

@@ -147,7 +147,7 @@ function write(kind: string, sentences: Record<Queue, readonly string[]>): Mail[
       Array.from({ length: COPIES }, (_, copy) => {
         const order = String(1000 + ((place * 1307 + index * 371 + copy * 2113) % 9000));
         const name = NAMES[(place + index + 4 * copy) % NAMES.length]!;
-        const mail = `Hello,\n${sentence.replace('{order}', order)}\n${name}`;
+        const mail = `${sentence.replace('{order}', order)}\n${name}`;
         return { id: `${kind}-${queue}-${index}-${copy}`, text: mail, queue };
       }),
     ),
