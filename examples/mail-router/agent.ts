@@ -9,7 +9,7 @@ export default defineAgent<Mail>({
   spreadBy: 'queue',
 
   async rollout({ scenario, openai, model }) {
-    const completion = await openai.chat.completions.create({ model, messages: ask(scenario), max_tokens: 8 });
+    const completion = await openai.chat.completions.create({ model, messages: [...ask(scenario)], max_tokens: 8 });
     return grade(completion.choices[0]?.message.content ?? '', scenario.queue);
   },
 });
@@ -25,9 +25,9 @@ Answer with the name of the queue.`;
 /** The prompt of an attempt, and of the chats for the warm start. */
 export function ask({ text }: Mail) {
   return [
-    { role: 'system' as const, content: INSTRUCTIONS },
-    { role: 'user' as const, content: text },
-  ];
+    { role: 'system', content: INSTRUCTIONS },
+    { role: 'user', content: text },
+  ] as const;
 }
 
 export function grade(answer: string, queue: Queue) {
