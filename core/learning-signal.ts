@@ -1,4 +1,6 @@
 /** Messages about steps without a learning signal: for one step, for several in a row, and at a run's end. Pure. */
+import { LEARNED_RATE } from './evaluation-warnings.ts';
+import { headline } from './format.ts';
 import type { GroupResult, RunState, StepSummary } from './contract.ts';
 
 /** Groups that were not trained, by reason. */
@@ -51,14 +53,18 @@ export function describeSkipped(step: number, unused: Unused): string {
 }
 
 /** Null if it is too early for a warning. `last`: the newest of these steps. */
-export function warnOfSkips(stepsInARow: number, last: Pick<StepSummary, 'unused' | 'reward'>): string | null {
+export function warnOfSkips(stepsInARow: number, last: LastStep): string | null {
   if (stepsInARow < WARNED_SKIPS) return null;
   return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(last.unused)}${hintAtBest(last)}`;
 }
 
-/** The highest reward is known to the agent's author alone. */
-function hintAtBest({ unused, reward }: Pick<StepSummary, 'unused' | 'reward'>): string {
+type LastStep = Pick<StepSummary, 'unused' | 'reward'> & Partial<Pick<StepSummary, 'metrics'>>;
+
+/** The highest reward is known to the agent's author alone; a success rate says when it is far. */
+function hintAtBest({ unused, reward, metrics = {} }: LastStep): string {
   if (unused['no-variance'] === undefined || reward === null || reward <= 0) return '';
+  const { label, value } = headline({ reward, metrics });
+  if (label !== 'reward' && (value ?? 0) < LEARNED_RATE) return '';
   return `; or, if no attempt can earn more than ${reward.toFixed(DIGITS)}, end the run: the task is learned`;
 }
 

@@ -56,6 +56,11 @@ test.each([
     { reward: 1, unused: { 'no-variance': 8 } },
     /; or, if no attempt can earn more than 1\.000, end the run: the task is learned$/,
   ],
+  [
+    'one answer for all that is worth a little',
+    { reward: 0.2, metrics: { correctRate: 0.1 }, unused: { 'no-variance': 8 } },
+    /larger groups$/,
+  ],
   ['one that never earns', { reward: 0, unused: { 'no-variance': 8 } }, /larger groups$/],
   ['steps without rewards', { reward: null, unused: { 'no-variance': 8 } }, /larger groups$/],
   ['other reasons', { reward: 1, unused: { 'all-truncated': 8 } }, /shorter prompts$/],
