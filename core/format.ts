@@ -63,6 +63,11 @@ export function olderThan(step: number, evaluation: EvalResult): string {
   return evaluation.step === step ? '' : ` (at step ${evaluation.step})`;
 }
 
+/** Heading of a result: `Share of win on held-out scenarios`. */
+export function heldOutHeading(label: string): string {
+  return `${label === 'reward' ? 'Mean reward' : `Share of ${label}`} on held-out scenarios`;
+}
+
 /** `60 held-out scenarios`, and how many attempts they were where each was played several times. */
 export function describeHeldOut({ attempts, scenarios = attempts }: EvalResult): string {
   const played = scenarios === attempts ? '' : `, ${plural(attempts, 'attempt')}`;
