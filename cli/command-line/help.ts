@@ -1,4 +1,6 @@
 /** Help texts and usage lines, from a command's definition. */
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Argument, Command, Definition, Flag } from './command.ts';
 
 export function helpOf(command: Definition & Pick<Command, 'actions'>): string {
@@ -21,6 +23,14 @@ export function overview(commands: readonly Definition[], version: string): stri
     '',
     'See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input.',
   ].join('\n');
+}
+
+/** The package has the page beside its commands: `node_modules/temper-rl/docs/glossary.md`. */
+const GLOSSARY = fileURLToPath(new URL('../../docs/glossary.md', import.meta.url));
+
+export function glossaryLine(cwd: string): string {
+  const path = relative(cwd, GLOSSARY);
+  return `What the terms mean: ${path.startsWith('..') ? GLOSSARY : path}`;
 }
 
 function nameLines(commands: readonly Pick<Definition, 'name' | 'summary'>[]): string[] {

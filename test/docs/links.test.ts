@@ -12,7 +12,7 @@ const isRead = (page: string) => !WITHOUT_NEXT.has(page) && !isInternal(page);
 
 /** Terms that commands, the dashboard and other pages use without an explanation. */
 const TERMS =
-  'scenario attempt rollout reward judge group advantage step policy base-model adapter checkpoint run branch fork held-out-set entropy truncated journal store';
+  'scenario attempt rollout reward judge group advantage step policy base-model adapter checkpoint run branch fork held-out-set loss entropy truncated one-sided-group replaced-group journal store';
 
 /** Anchors that GitHub makes of a heading. */
 const anchorsOf = (page: string) =>
