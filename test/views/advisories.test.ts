@@ -35,10 +35,12 @@ test('more than 5 % of failed attempts are told, with failed attempts of those s
   expect(findAdvisories(curve(20, () => ({ attempts: 10, failedAttempts: 8 })))[0]!.level).toBe('alarm');
 });
 
-test('groups without variance are told from more than half on', () => {
-  const even = (count: number) => curve(20, () => ({ groups: 10 - count, unused: { 'no-variance': count } }));
+test('groups without variance are told from more than half on, where they are not solved', () => {
+  const even = (count: number, metrics = { winRate: 0.79 }) =>
+    curve(20, () => ({ groups: 10 - count, unused: { 'no-variance': count }, metrics }));
   expect(kinds(even(5))).toEqual([]);
   expect(findAdvisories(even(6))[0]).toMatchObject({ kind: 'no-variance', level: 'advice', steps: [11, 20] });
+  expect(kinds(even(6, { winRate: 0.81 }))).toEqual([]);
 });
 
 test('held-out results are told first, and a learned task has no alarm', () => {
