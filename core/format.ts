@@ -33,7 +33,7 @@ export function metricLabel(name: string): string {
 }
 
 /** Metrics to show first: success, then failure, then named rewards; the rest follows in alphabetical order. */
-const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'wonRate', 'illegalRate'];
+const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'resolvedRate', 'wonRate', 'illegalRate'];
 
 export function sortMetrics(names: Iterable<string>): string[] {
   return [...names].toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
