@@ -20,6 +20,7 @@ const COPIED = [
   'README.md',
   'CHANGELOG.md',
   'LICENSE',
+  'docs/glossary.md',
   'cli/temper.js',
   'cli/review/browser',
   'cli/init/templates',

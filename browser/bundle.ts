@@ -2,7 +2,10 @@
  * Makes the scripts and styles of Temper's pages, one of each for a page. `npm run build` writes them into the package; in
  * a clone they are made when a command needs them.
  */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { build } from 'esbuild';
+import { parseGlossary } from './glossary.ts';
 
 export interface Bundle {
   readonly js: string;
@@ -22,6 +25,7 @@ const VALID_LANGUAGE = `try { Intl.getCanonicalLocales(navigator.language); }
 catch { Object.defineProperty(navigator, 'language', { value: 'en-US' }); }`;
 
 export async function bundlePage(name: BundleName): Promise<Bundle> {
+  const glossary = await readFile(join(import.meta.dirname, '../docs/glossary.md'), 'utf8');
   const { outputFiles, metafile } = await build({
     absWorkingDir: import.meta.dirname,
     entryPoints: { script: `${name}.tsx`, style: `${name}.css` },
@@ -37,6 +41,7 @@ export async function bundlePage(name: BundleName): Promise<Bundle> {
     jsxImportSource: 'preact',
     charset: 'utf8',
     legalComments: 'none',
+    define: { GLOSSARY: JSON.stringify(parseGlossary(glossary)) },
     banner: { js: VALID_LANGUAGE },
     logLevel: 'error',
   });

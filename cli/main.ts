@@ -2,7 +2,7 @@
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { EXIT, UsageError, closestName, describeError } from './command-line/errors.ts';
 import type { Command, CommandEnvironment } from './command-line/command.ts';
-import { helpOf, overview } from './command-line/help.ts';
+import { glossaryLine, helpOf, overview } from './command-line/help.ts';
 import { parseCommandLine } from './command-line/parse.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
 import { takeDoorKeys } from '../core/door-keys.ts';
@@ -32,7 +32,7 @@ async function dispatch(args: readonly string[], { output, ...environment }: Pro
   if (isHelp && asked.length > 0)
     return dispatch([...asked.slice(0, 2), '--help', ...asked.slice(2)], { output, ...environment });
   if (name === undefined || isHelp) {
-    output.line(overview(COMMAND_GROUPS, version()));
+    output.line(`${overview(COMMAND_GROUPS, version())}\n${glossaryLine(environment.cwd)}`);
     return EXIT.ok;
   }
   if (name === '--version') {
@@ -52,7 +52,7 @@ async function runCommand(
   const projectFlags = asksHelp ? [] : await command.projectFlags?.(environment, command.flags, words);
   const line = parseCommandLine(command, [...(projectFlags ?? []), ...words]);
   if (!line.isHelp) return command.run({ ...environment, flags: line.flags, args: line.args });
-  environment.output.line(helpOf(command, line.isWhole));
+  environment.output.line(`${helpOf(command, line.isWhole)}\n\n${glossaryLine(environment.cwd)}`);
   return EXIT.ok;
 }
 

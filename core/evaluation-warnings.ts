@@ -1,9 +1,10 @@
-/** Warnings about what held-out scenarios show: one answer for all of them, or a goal that stands still. Pure. */
+/** Warnings about what held-out scenarios show: one answer for all of them, a goal that stands still, or one that falls. Pure. */
 import type { EvalResult } from './contract.ts';
+import { estimateShare } from './estimates.ts';
 import { formatNumber, headline, isRate, metricLabel } from './format.ts';
 
 export interface EvaluationWarning {
-  readonly kind: 'same-answer' | 'goal-unmoved';
+  readonly kind: 'same-answer' | 'goal-unmoved' | 'reward-against-goal';
   readonly text: string;
 }
 
@@ -12,14 +13,18 @@ export const LEARNED_RATE = 0.8;
 /** A success rate that rose by less stands still; another number that rose by more has been learned. */
 const LEAST_MOVE = 0.05;
 const LEAST_RISE = 0.2;
+/** Smaller falls are noise of an evaluation. */
+const LEAST_FALL = 0.1;
 
 /** Compares the first and the last evaluation; nothing before the first step. */
 export function warnOfEvaluations(evals: readonly EvalResult[]): EvaluationWarning[] {
   const [first, last] = [evals.at(0), evals.at(-1)];
   if (first === undefined || last === undefined || last.step === 0) return [];
+  const unmoved = warnOfGoal(first, last);
   const found = [
     { kind: 'same-answer', text: warnOfSameAnswer(last) },
-    { kind: 'goal-unmoved', text: warnOfGoal(first, last) },
+    { kind: 'goal-unmoved', text: unmoved },
+    { kind: 'reward-against-goal', text: unmoved === null ? warnOfConflict(evals) : null },
   ] as const;
   return found.flatMap(({ kind, text }) => (text === null ? [] : [{ kind, text }]));
 }
@@ -44,4 +49,51 @@ function warnOfGoal(first: EvalResult, last: EvalResult): string | null {
     .toSorted((a, b) => b.to - b.from - (a.to - a.from))[0];
   if (risen === undefined) return null;
   return `on held-out scenarios, ${risen.name} rose from ${formatNumber(risen.from)} to ${formatNumber(risen.to)}, but ${after.label} did not: ${formatNumber(before.value)} to ${formatNumber(after.value)}; pay less for ${risen.name} alone, give partial credit on the way to ${after.label}, or use scenarios that the model solves at times`;
+}
+
+/** The run is paid for something else than its goal. */
+export interface GoalConflict {
+  readonly text: string;
+  readonly remedy: string;
+  /** The 95 % intervals of the success rate do not overlap. */
+  readonly isCertain: boolean;
+  readonly steps: readonly [first: number, last: number];
+}
+
+function warnOfConflict(evals: readonly EvalResult[]): string | null {
+  const conflict = findGoalConflict(evals);
+  return conflict?.isCertain === true ? `${conflict.text}; ${conflict.remedy}` : null;
+}
+
+/** A success rate falls while the reward does not, from the first evaluation to the last. Null where the agent reports no success rate. */
+export function findGoalConflict(evals: readonly EvalResult[]): GoalConflict | null {
+  const [first, last] = [measure(evals.at(0)), measure(evals.at(-1))];
+  if (first === null || last === null || first.label !== last.label || !hasConflict(first, last)) return null;
+  return {
+    text: `on held-out scenarios, ${first.label} fell from ${formatNumber(first.rate)} to ${formatNumber(last.rate)}, while the reward went from ${formatNumber(first.reward)} to ${formatNumber(last.reward)}: it pays for something else`,
+    remedy:
+      'open the attempts with the highest reward: what do they do instead? Lower the weight of the reward that pays for it, and fork from a checkpoint before the fall',
+    isCertain: estimateShare(last.rate, last.count).high < estimateShare(first.rate, first.count).low,
+    steps: [first.step + 1, last.step],
+  };
+}
+
+interface Measured {
+  readonly step: number;
+  readonly label: string;
+  readonly rate: number;
+  readonly reward: number;
+  readonly count: number;
+}
+
+function measure(evaluation: EvalResult | undefined): Measured | null {
+  if (evaluation === undefined || evaluation.reward === null) return null;
+  const { label, value } = headline(evaluation);
+  if (label === 'reward' || value === null) return null;
+  const { step, reward, attempts, failed } = evaluation;
+  return { step, label, rate: value, reward, count: attempts - failed };
+}
+
+function hasConflict(first: Measured, last: Measured): boolean {
+  return last.step > first.step && last.rate < first.rate - LEAST_FALL && last.reward >= first.reward;
 }

@@ -33,7 +33,7 @@ export function metricLabel(name: string): string {
 }
 
 /** Metrics to show first: success, then failure, then named rewards; the rest follows in alphabetical order. */
-const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'wonRate', 'illegalRate'];
+const FIRST = ['winRate', 'correctRate', 'successRate', 'solvedRate', 'resolvedRate', 'wonRate', 'illegalRate'];
 
 export function sortMetrics(names: Iterable<string>): string[] {
   return [...names].toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
@@ -61,6 +61,11 @@ export function valueOf({ reward, metrics }: Pick<EvalResult, 'reward' | 'metric
 /** ` (at step 10)`, where the run has gone on since. */
 export function olderThan(step: number, evaluation: EvalResult): string {
   return evaluation.step === step ? '' : ` (at step ${evaluation.step})`;
+}
+
+/** Heading of a result: `Share of win on held-out scenarios`. */
+export function heldOutHeading(label: string): string {
+  return `${label === 'reward' ? 'Mean reward' : `Share of ${label}`} on held-out scenarios`;
 }
 
 /** `60 held-out scenarios`, and how many attempts they were where each was played several times. */

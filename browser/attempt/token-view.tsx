@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { formatNumber } from '../../core/format.ts';
 import type { TokensView } from '../../views/api/attempt-views.ts';
+import { titleOf } from '../parts/term.tsx';
 import { LEVELS, OVERLAY_LABELS, OVERLAYS, scaleOf, type Overlay, type Scale } from './overlays.ts';
 import { describeToken, TokenStrip, type TokenLook, type TokenPlace } from './token-strip.tsx';
 
@@ -41,7 +42,7 @@ export function TokenView({ tokens, advantage, overlay, onOverlay, renderTurn }:
               type="button"
               aria-pressed={name === overlay}
               disabled={!known.includes(name)}
-              title={known.includes(name) ? undefined : 'not recorded for this attempt'}
+              title={known.includes(name) ? titleOf(OVERLAY_LABELS[name]) : 'not recorded for this attempt'}
               onClick={() => onOverlay(name)}
             >
               {OVERLAY_LABELS[name]}

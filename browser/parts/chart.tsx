@@ -6,6 +6,7 @@ import type { Chart } from '../../views/charts/chart.ts';
 import { describeChart } from '../../views/charts/smooth.ts';
 import { chartData, chartOptions, type ChartMarker } from './chart-options.ts';
 import { VirtualTable } from './table.tsx';
+import { Term } from './term.tsx';
 import { useThemeVersion } from './theme.ts';
 
 export interface ChartZoom {
@@ -32,7 +33,9 @@ export function ChartCard({ chart, isWide = false, onPick, markers = [], zoom }:
     <section class={`card chart ${isWide ? 'wide' : ''}`}>
       <div class="chart-head">
         <div>
-          <h3>{chart.title}</h3>
+          <h3>
+            <Term label={chart.title} />
+          </h3>
           <p class="note">{chart.note}</p>
         </div>
         <div class="chart-tools">

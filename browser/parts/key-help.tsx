@@ -28,6 +28,11 @@ export function KeyHelp({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
+      <p>
+        <a href="#/glossary" onClick={onClose}>
+          What the terms mean
+        </a>
+      </p>
     </Dialog>
   );
 }

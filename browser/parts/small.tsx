@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Loaded } from '../data.ts';
+import { titleOf } from './term.tsx';
 
 export function Chip({ kind = '', title, children }: { kind?: string; title?: string; children: ComponentChildren }) {
   return (
@@ -103,7 +104,7 @@ export function Facts({ of }: { of: readonly (readonly [string, ComponentChildre
     <dl class="facts-list">
       {of.map(([label, value]) => (
         <div key={label}>
-          <dt>{label}</dt>
+          <dt title={titleOf(label)}>{label}</dt>
           <dd title={typeof value === 'string' ? value : undefined}>{value}</dd>
         </div>
       ))}

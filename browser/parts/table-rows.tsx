@@ -1,6 +1,7 @@
 /** Head and rows of a table. */
 import { navigate } from '../location.ts';
 import type { TableColumn, TableSort } from './table-column.ts';
+import { titleOf } from './term.tsx';
 
 interface HeadProps<Row> {
   readonly columns: readonly TableColumn<Row>[];
@@ -15,7 +16,7 @@ export function TableHead<Row>({ columns, template, minWidth, sort, sortable, on
   return (
     <div class="table-head" role="rowgroup" style={{ minWidth }}>
       <div class="table-row" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-        {columns.map(({ key, label, value, align = 'start', title }) => {
+        {columns.map(({ key, label, value, align = 'start', title = titleOf(label) }) => {
           const isBy = sort?.key === key;
           const isSortable = sortable === undefined ? value !== undefined : sortable.includes(key);
           const direction = isBy ? (sort.isDescending ? 'descending' : 'ascending') : undefined;

@@ -2,10 +2,11 @@
 import { Fragment } from 'preact';
 import { formatGroupId } from '../../core/attempt-id.ts';
 import type { RunState } from '../../core/contract.ts';
-import { describeHeldOut, formatNumber } from '../../core/format.ts';
+import { describeHeldOut, formatNumber, heldOutHeading } from '../../core/format.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import type { CurveView } from '../../views/api/run-views.ts';
 import { findHeldOut, type HeldOutNumber } from '../../views/charts/held-out.ts';
+import { findHeldOutLoss, LOSS_HEADING, lossNote } from '../../views/charts/held-out-loss.ts';
 import { pathTo } from '../location.ts';
 
 interface HeldOutProps {
@@ -15,12 +16,12 @@ interface HeldOutProps {
 
 export function HeldOut({ state, curve }: HeldOutProps) {
   const result = state === null ? null : findHeldOut(state, curve?.evalRewards);
-  if (state === null || result === null) return null;
+  if (state === null || result === null) return curve === null ? null : <HeldOutLoss curve={curve} />;
   const numbers = [result.before, result.after].filter((number) => number !== null);
   const newest = numbers.at(-1)!;
   return (
     <section class="card outcome" aria-label="Held-out result">
-      <h2>{result.label === 'reward' ? 'Mean reward' : `Share of ${result.label}`} on held-out scenarios</h2>
+      <h2>{heldOutHeading(result.label)}</h2>
       <div class="from-to">
         {numbers.map((number) => (
           <Fragment key={number.evaluation.step}>
@@ -30,6 +31,23 @@ export function HeldOut({ state, curve }: HeldOutProps) {
         ))}
       </div>
       <p class="note">{notesOn(newest, state).join('; ')}</p>
+    </section>
+  );
+}
+
+/** Of a supervised run, which plays no scenario. */
+function HeldOutLoss({ curve: { steps } }: { curve: CurveView }) {
+  const loss = findHeldOutLoss(steps);
+  if (loss === null) return null;
+  return (
+    <section class="card outcome" aria-label="Held-out result">
+      <h2>{LOSS_HEADING}</h2>
+      <div class="from-to">
+        <span class="before">{formatNumber(loss.before)}</span>
+        <span class="arrow">→</span>
+        <span>{formatNumber(loss.after)}</span>
+      </div>
+      <p class="note">{lossNote(loss)}</p>
     </section>
   );
 }

@@ -1,4 +1,6 @@
 /** Help texts and usage lines, from a command's definition. */
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Argument, Command, Definition, Flag } from './command.ts';
 
 /** `isWhole`: every flag of a command that has many, for `--help all`. */
@@ -22,6 +24,14 @@ export function overview(groups: Readonly<Record<string, readonly Definition[]>>
     '',
     'See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input.',
   ].join('\n');
+}
+
+/** The package has the page beside its commands: `node_modules/temper-rl/docs/glossary.md`. */
+const GLOSSARY = fileURLToPath(new URL('../../docs/glossary.md', import.meta.url));
+
+export function glossaryLine(cwd: string): string {
+  const path = relative(cwd, GLOSSARY);
+  return `What the terms mean: ${path.startsWith('..') ? GLOSSARY : path}`;
 }
 
 function nameLines(commands: readonly Pick<Definition, 'name' | 'summary'>[], least = 0): string[] {

@@ -3,7 +3,7 @@ import { shortModelName } from '../../core/describe-config.ts';
 import type { EvalResult, RunState } from '../../core/contract.ts';
 import { describeCosts, sumUsd } from '../../core/costs.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
-import { findHeldOutLoss, type HeldOutLoss } from '../runs/held-out-loss.ts';
+import { findHeldOutLoss, LOSS_HEADING, lossNote, type HeldOutLoss } from '../../views/charts/held-out-loss.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { describeChange } from '../../core/settings.ts';
@@ -13,6 +13,7 @@ import {
   formatSteps,
   headline,
   headlineInterval,
+  heldOutHeading,
   metricLabel,
   olderThan,
   plural,
@@ -93,7 +94,7 @@ function outcome(state: RunState, steps: ReportData['steps']): Html {
   const before = headline(evalBefore);
   const after = evalAfter === null ? null : headline(evalAfter);
   return markup`<section class="card outcome">
-    <h2>${before.label === 'reward' ? 'Mean reward' : `Share of ${before.label}`} on held-out scenarios${evalAfter === null ? '' : olderThan(state.step, evalAfter)}</h2>
+    <h2>${heldOutHeading(before.label)}${evalAfter === null ? '' : olderThan(state.step, evalAfter)}</h2>
     <div class="from-to">
       <span class="before">${formatNumber(before.value)}</span><span class="arrow">→</span
       ><span>${after === null ? '…' : formatNumber(after.value)}</span>
@@ -103,13 +104,13 @@ function outcome(state: RunState, steps: ReportData['steps']): Html {
   </section>`;
 }
 
-function lossOutcome({ before, after, examples }: HeldOutLoss): Html {
+function lossOutcome(loss: HeldOutLoss): Html {
   return markup`<section class="card outcome">
-    <h2>Loss on held-out examples</h2>
+    <h2>${LOSS_HEADING}</h2>
     <div class="from-to">
-      <span class="before">${formatNumber(before)}</span><span class="arrow">→</span><span>${formatNumber(after)}</span>
+      <span class="before">${formatNumber(loss.before)}</span><span class="arrow">→</span><span>${formatNumber(loss.after)}</span>
     </div>
-    <p class="note">nats per token of ${plural(examples, 'example')}, before and after training</p>
+    <p class="note">${lossNote(loss)}</p>
   </section>`;
 }
 

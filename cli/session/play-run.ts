@@ -8,6 +8,7 @@ import type { TrackFlags } from '../command-line/track-flags.ts';
 import { readTargets } from '../planning/read-targets.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { glossaryLine } from '../command-line/help.ts';
 import { fitToMemory } from '../planning/fit-memory.ts';
 import { proveExamples } from '../planning/prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
@@ -51,7 +52,10 @@ async function play(
   const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
   const { run } = planned.config;
-  if (planned.existing === null) output.line(describeRun(planned.config));
+  if (planned.existing === null) {
+    output.line(describeRun(planned.config));
+    output.line(glossaryLine(context.cwd));
+  }
   const plan = await proveRun(context, planned, asked);
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackReleased | null = null;

@@ -4,6 +4,7 @@
  */
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { costMetrics } from '../../core/costs.ts';
+import { headline, headlineInterval } from '../../core/format.ts';
 import type { ToldRow, StepTotals } from '../target.ts';
 
 export type NamedMetrics = Record<string, number>;
@@ -20,6 +21,8 @@ export function metricsOfRow(row: ToldRow): NamedMetrics {
 export function metricsOfStep(summary: StepSummary, totals: StepTotals): NamedMetrics {
   const { train, seconds } = summary;
   return finite({
+    'before/loss': train['heldOutLossBefore'],
+    'after/loss': train['heldOutLoss'],
     ...renamed(summary.metrics, JUDGING, (name) => `train/${name}`),
     'train/reward': summary.reward,
     'train/exception_rate': share(summary.failedAttempts, summary.attempts),
@@ -41,11 +44,29 @@ export function metricsOfStep(summary: StepSummary, totals: StepTotals): NamedMe
   });
 }
 
-export function metricsOfEvaluation({ reward, metrics, attempts, failed }: EvalResult): NamedMetrics {
+export function metricsOfEvaluation(evaluation: EvalResult): NamedMetrics {
+  const { reward, metrics, attempts, failed } = evaluation;
   return finite({
+    ...resultOf(evaluation),
     ...renamed(metrics, {}, (name) => `val/${name}`),
     'val/reward': reward,
     'val/exception_rate': failed / attempts,
+  });
+}
+
+/**
+ * The run's result as the terminal's last line says it, under the names that every tracker shows first: MLflow, Trackio
+ * and Weights & Biases sort metrics, and sections of charts, by name.
+ */
+export function resultOf(evaluation: EvalResult): NamedMetrics {
+  const { label, value } = headline(evaluation);
+  const [low, high] = headlineInterval(evaluation) ?? [];
+  const when = evaluation.step === 0 ? 'before' : 'after';
+  return finite({
+    [`${when}/${label}`]: value,
+    [`${when}/${label}_low`]: low,
+    [`${when}/${label}_high`]: high,
+    ...(when === 'after' && { 'after/step': evaluation.step }),
   });
 }
 

@@ -38,8 +38,8 @@ export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: 
     async end(told, outcome) {
       // Trackio has no states: the end is a row of its own.
       const { training_step: step = 0, ...latest } = latestMetrics(told);
-      const best = Object.entries(latest).filter(([name]) => name.startsWith('best/'));
-      const metrics = { ...Object.fromEntries(best), outcome };
+      const results = Object.entries(latest).filter(([name]) => /^(before|after|best)\//.test(name));
+      const metrics = { ...Object.fromEntries(results), outcome };
       await log(told, [{ id: `end-${outcome}-${told.rows}`, step, metrics }]);
     },
   };

@@ -19,6 +19,10 @@ const folder = temporaryFolder();
 await writeUiStore({ folder, run: 'demo', steps: 4, groups: 2, attempts: 4, turns: 3, blobBytes: 100 });
 await writeFixtureRun(folder, { run: 'hostile', steps: 1, answer: HOSTILE, explanation: HOSTILE, storeUri: folder });
 
+const loss = { heldOutLossBefore: 2.5, heldOutLoss: 0.75, heldOutExamples: 6 };
+const state = { evals: [], evalBefore: null, evalAfter: null };
+await writeFixtureRun(folder, { run: 'chats', steps: 2, train: loss, state, storeUri: folder });
+
 const PATHS = [
   '/runs/demo/steps/3',
   '/runs/demo/groups/0.3.1',
@@ -55,6 +59,15 @@ await describePages('pages of a step and below', folder, (pages) => {
     await page.getByRole('heading', { level: 1, name: 'Step 3' }).waitFor();
     await page.keyboard.press('[');
     await page.waitForURL(/steps\/2/);
+  });
+
+  test('a run that only trains chats has its held-out loss on top', async () => {
+    const page = await open('/runs/chats');
+    const result = page.getByRole('region', { name: 'Held-out result' });
+    await result.waitFor();
+    expect(await result.textContent()).toBe(
+      'Loss on held-out examples2.500→0.750nats per token of 6 examples, before and after training',
+    );
   });
 
   test('the first and the last attempt, group and step say that they are, with buttons that are off', async () => {

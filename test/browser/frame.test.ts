@@ -27,6 +27,7 @@ const PATHS = [
   '/runs/demo?tab=configuration',
   '/runs/demo?tab=notes',
   '/runs/demo/attempts?text=question',
+  '/glossary?term=Entropy',
   '/nowhere',
 ];
 
@@ -63,6 +64,21 @@ await describePages('pages', folder, (pages) => {
     await page.keyboard.press('g');
     await page.keyboard.press('r');
     await page.waitForURL(/#\/$/);
+  });
+
+  test('a term says what it means, and leads to its place in the glossary; the dialog of keys leads there, too', async () => {
+    const page = await open('/runs/demo');
+    const term = page.getByRole('heading', { level: 3, name: 'entropy' }).getByRole('link');
+    expect(await term.getAttribute('title')).toBe('How undecided the policy is, in nats per sampled token.');
+    await term.click();
+    await page.waitForURL(/#\/glossary\?term=Entropy$/);
+    const asked = page.locator('.glossary .is-asked');
+    await expect.poll(() => asked.textContent()).toContain('If it falls near 0');
+    await expect.poll(() => asked.isVisible()).toBe(true);
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByRole('link', { name: 'What the terms mean' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await page.locator('.glossary dt').count()).toBeGreaterThan(15);
   });
 
   test('j, Enter and Esc walk from the runs to one and back', async () => {

@@ -19,7 +19,12 @@ describe.skipIf(connecting === null)('a report in a browser', () => {
   let browser: Browser | null = null;
   let data: ReportPageData = { charts: [], attemptSets: [] };
   beforeAll(async () => {
-    const store = await writeFixtureRun(folder, { steps: 4, answer: HOSTILE, explanation: HOSTILE });
+    const store = await writeFixtureRun(folder, {
+      steps: 4,
+      answer: HOSTILE,
+      explanation: HOSTILE,
+      train: { pass1RatioK3: 0.2 },
+    });
     await writeReport(store, 'demo', join(folder, 'demo.html'), '1');
     const page = await readFile(join(folder, 'demo.html'), 'utf8');
     data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page)![1]!) as ReportPageData;
@@ -79,5 +84,13 @@ describe.skipIf(connecting === null)('a report in a browser', () => {
   test('it is no wider than a window of 360 pixels', async () => {
     const { page } = await open({ viewport: { width: 360, height: 700 } });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+  });
+
+  test('the advisories leave a gap to the result above them', async () => {
+    const { page } = await open();
+    const [summary, below] = await Promise.all(
+      ['.summary', '.summary + .advisories'].map((place) => page.locator(place).boundingBox()),
+    );
+    expect(below!.y - summary!.y - summary!.height).toBeGreaterThanOrEqual(12);
   });
 });

@@ -34,6 +34,8 @@ export interface FixtureOptions {
   readonly explanation?: string;
   /** Members of the verdicts on all groups, in the place of the agent's own. */
   readonly verdict?: Partial<Judged>;
+  /** More numbers of the trainer in each step. */
+  readonly train?: StepSummary['train'];
   /** The store; by default the project's own. */
   readonly storeUri?: string;
   readonly packing?: 'rows' | 'tree';
@@ -42,7 +44,10 @@ export interface FixtureOptions {
 export async function writeFixtureRun(project: string, options: FixtureOptions = {}): Promise<Store> {
   const { run = 'demo', agent = 'tic-tac-toe', steps = 24, storeUri = join(project, '.temper', 'store') } = options;
   const store = await openStore(storeUri);
-  const summaries = Array.from({ length: steps }, (_, index) => summary(index + 1, steps));
+  const summaries = Array.from({ length: steps }, (_, index) => {
+    const step = summary(index + 1, steps);
+    return { ...step, train: { ...step.train, ...options.train } };
+  });
   const train = options.packing === undefined ? {} : { packing: options.packing };
   const config = defaultRunConfig({ run, agent, baseModel: 'pocket', steps: Math.max(1, steps), train });
   await store.publish(

@@ -1,7 +1,7 @@
 /** Help of each command says all that its definition says, and what it shows can be typed. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { helpOf } from '../../cli/command-line/help.ts';
+import { glossaryLine, helpOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { COMMANDS } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
@@ -38,11 +38,11 @@ test('help of a command: what it does, its usage, details, flags and examples', 
 });
 
 describe.each(ALL)('temper $name', ({ name, summary, details = [], examples = [], flags }) => {
-  test('--help and temper help print its help, without its arguments', async () => {
+  test('--help and temper help print its help and where the glossary is, without its arguments', async () => {
     const folder = temporaryFolder();
     const words = name.split(' ');
     const asked = await runCli(folder, [...words, '--help', 'all']);
-    expect(asked).toEqual({ exitCode: 0, stdout: help(name), stderr: '' });
+    expect(asked).toEqual({ exitCode: 0, stdout: `${help(name)}\n\n${glossaryLine(folder)}`, stderr: '' });
     const short = await runCli(folder, [...words, '--help']);
     expect(await runCli(folder, ['help', ...words])).toEqual(short);
     expect(short.stdout.split('\n').length).toBeLessThanOrEqual(65);
@@ -101,8 +101,10 @@ test('a command with many flags shows an example', () => {
 });
 
 test('temper alone lists every command with its summary', async () => {
-  const { exitCode, stdout } = await runCli(temporaryFolder(), []);
+  const folder = temporaryFolder();
+  const { exitCode, stdout } = await runCli(folder, []);
   expect(exitCode).toBe(0);
+  expect(stdout.split('\n').at(-1)).toBe(glossaryLine(folder));
   const rows = stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
   for (const { name, summary } of COMMANDS) expect(rows).toContainEqual([name, summary]);
   expect(stdout).toContain('See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input.');

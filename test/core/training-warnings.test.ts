@@ -119,6 +119,28 @@ test.each<[string, EvalResult, RegExp[]]>([
   expect(warnOfLastEvaluation([first, last, last])).toEqual([]);
 });
 
+test('a success rate that falls, although the reward does not, is told if intervals do not overlap', () => {
+  const compare = (rate: number, attempts: number, more: Partial<EvalResult> = {}) =>
+    warnOfLastEvaluation([
+      evaluation(0, { correctRate: 0.3 }, { attempts }),
+      evaluation(30, { correctRate: rate }, { attempts, reward: 0.6, ...more }),
+    ]).map(({ text }) => text);
+  expect(compare(0.08, 150)).toEqual([
+    expect.stringMatching(
+      /^on held-out scenarios, correct fell from 0\.300 to 0\.080, while the reward went.*; open the/,
+    ),
+  ]);
+  expect(compare(0.08, 20)).toEqual([]);
+  expect(compare(0.08, 150, { reward: 0.05 })).toEqual([]);
+  // The form rose meanwhile: one warning says it.
+  expect(
+    warnOfLastEvaluation([
+      evaluation(0, { correctRate: 0.3, jsonRate: 0.1 }, { attempts: 150 }),
+      evaluation(30, { correctRate: 0.08, jsonRate: 0.9 }, { attempts: 150 }),
+    ]),
+  ).toMatchObject([{ kind: 'goal-unmoved' }]);
+});
+
 test('truncated attempts count in all groups that were played, where a step tells them', () => {
   const cut = (truncatedAttempts: number) => lasting({}).map((step) => ({ ...step, attempts: 50, truncatedAttempts }));
   expect(kinds(cut(10))).toEqual([]);

@@ -1,6 +1,6 @@
 /** Links of the pages lead somewhere, to the heading too; the index has each page once; each page of the guide says what to read next; the glossary has its terms. */
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
 
@@ -12,7 +12,7 @@ const isRead = (page: string) => !WITHOUT_NEXT.has(page) && !isInternal(page);
 
 /** Terms that commands, the dashboard and other pages use without an explanation. */
 const TERMS =
-  'scenario attempt rollout reward judge group advantage step policy base-model adapter checkpoint run branch fork held-out-set entropy truncated journal store';
+  'scenario attempt rollout reward judge group advantage step policy base-model adapter checkpoint run branch fork held-out-set loss entropy truncated one-sided-group replaced-group journal store';
 
 /** Anchors that GitHub makes of a heading. */
 const anchorsOf = (page: string) =>
@@ -45,6 +45,11 @@ test.each(PAGES.filter(isInternal))('%s is linked from a page of the guide', (pa
     linksOf(each).map((link) => join(dirname(each), link.split('#')[0]!)),
   );
   expect(linked).toContain(page);
+});
+
+test('each picture is on a page', () => {
+  const shown = PAGES.flatMap((page) => linksOf(page)).map((link) => basename(link));
+  expect(readdirSync(join(ROOT, 'docs/pictures')).filter((picture) => !shown.includes(picture))).toEqual([]);
 });
 
 test('results of three seeds in examples/README.md stand in the README of their example', () => {

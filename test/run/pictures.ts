@@ -48,7 +48,7 @@ const browser = await chromium.launch({
 const { 'temporal-ui': temporalUi } = values;
 try {
   if (temporalUi === undefined) await takePictures();
-  else await shootAttempts(temporalUi);
+  else await shootAttempt(temporalUi);
 } finally {
   await browser.close();
   if (isTerminalOpen()) tmux('kill-server');
@@ -66,22 +66,14 @@ async function takePictures(): Promise<void> {
   await takeCurve();
 }
 
-/** Attempts of a run that trains, and what happened in one that is complete. */
-async function shootAttempts(ui: string): Promise<void> {
-  const page = await browser.newPage({ viewport: { width: 1320, height: 640 } });
-  const list = async (query: string) => {
-    const asked = encodeURIComponent(`WorkflowType="mailAssistant" AND ${query}`);
-    await page.goto(`${ui}/namespaces/default/workflows?query=${asked}`, { timeout: LOAD_MS });
-    const attempt = page.getByRole('link', { name: /^attempt\// }).first();
-    await attempt.waitFor({ timeout: LOAD_MS });
-    return attempt;
-  };
-  await list('ExecutionStatus!="Terminated"');
-  await sleep(1500);
-  await page.screenshot({ path: picture('temporal-ui-attempts') });
-  await (await list('ExecutionStatus="Completed"')).click({ timeout: LOAD_MS });
+/** What happened in an attempt that is complete. */
+async function shootAttempt(ui: string): Promise<void> {
+  const page = await browser.newPage({ viewport: { width: 1320, height: 1000 } });
+  const query = encodeURIComponent('WorkflowType="mailAssistant" AND ExecutionStatus="Completed"');
+  await page.goto(`${ui}/namespaces/default/workflows?query=${query}`, { timeout: LOAD_MS });
+  const attempt = page.getByRole('link', { name: /^attempt\// }).first();
+  await attempt.click({ timeout: LOAD_MS });
   await page.getByText('invokeModelActivity').first().waitFor({ timeout: LOAD_MS });
-  await page.setViewportSize({ width: 1320, height: 1000 });
   await sleep(1500);
   await page.screenshot({ path: picture('temporal-ui-attempt') });
   await page.close();
@@ -158,11 +150,6 @@ async function readFrame(frame: Frame): Promise<string> {
 async function takeReportPictures(): Promise<void> {
   const page = await openReport('demo');
   await page.screenshot({ path: picture('report') });
-  const heading = page.locator('h2', { hasText: 'Attempts' });
-  await heading.evaluate((element) => element.scrollIntoView());
-  await page.mouse.wheel(0, -20);
-  await sleep(500);
-  await page.screenshot({ path: picture('report-attempts') });
   await page.close();
 }
 

@@ -58,10 +58,8 @@ function planShots(attempt: string): Shot[] {
     { name: 'ui-timeline', path: '/runs/demo?tab=timeline' },
     { name: 'ui-step', path: '/runs/demo/steps/5' },
     { name: 'ui-group', path: `/runs/email-small/groups/${group}`, isDark: true },
-    { name: 'ui-attempt', path: `/runs/email-small/attempts/${attempt}` },
     { name: 'ui-tokens', path: `/runs/email-small/attempts/${attempt}?tab=tokens&color=entropy` },
     { name: 'ui-search', path: '/runs/demo/attempts?metric=moves<4&sort=-reward', isDark: true },
-    { name: 'ui-checkpoints', path: '/runs/demo/checkpoints' },
   ];
 }
 

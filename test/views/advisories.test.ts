@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { findAdvisories, findStall, usualSeconds } from '../../views/runs/advisories.ts';
 import { findDominantReward } from '../../views/runs/dominant-reward.ts';
-import { findGoalConflict } from '../../views/runs/goal-conflict.ts';
 import { seededRandom } from '../../bench/ui/made-attempts.ts';
 import { summary } from '../cli/fixture-store.ts';
 
@@ -35,10 +34,12 @@ test('more than 5 % of failed attempts are told, with failed attempts of those s
   expect(findAdvisories(curve(20, () => ({ attempts: 10, failedAttempts: 8 })))[0]!.level).toBe('alarm');
 });
 
-test('groups without variance are told from more than half on', () => {
-  const even = (count: number) => curve(20, () => ({ groups: 10 - count, unused: { 'no-variance': count } }));
+test('groups without variance are told from more than half on, where they are not solved', () => {
+  const even = (count: number, metrics = { winRate: 0.79 }) =>
+    curve(20, () => ({ groups: 10 - count, unused: { 'no-variance': count }, metrics }));
   expect(kinds(even(5))).toEqual([]);
   expect(findAdvisories(even(6))[0]).toMatchObject({ kind: 'no-variance', level: 'advice', steps: [11, 20] });
+  expect(kinds(even(6, { winRate: 0.81 }))).toEqual([]);
 });
 
 test('held-out results are told first, and a learned task has no alarm', () => {
@@ -213,8 +214,7 @@ test('a success rate that falls while the reward does not is told; an alarm if i
     metrics: { correctRate },
     rolloutsSha256: 'a'.repeat(64),
   });
-  const compare = (first: EvalResult, last: EvalResult) =>
-    findGoalConflict({ evalBefore: first, evals: [first, last] });
+  const compare = (first: EvalResult, last: EvalResult) => findAdvisories([], [first, last])[0] ?? null;
   expect(compare(evaluation(0, 8.6, 0.5), evaluation(15, 8.9, 0.125))).toMatchObject({
     kind: 'reward-against-goal',
     level: 'advice',
@@ -225,8 +225,8 @@ test('a success rate that falls while the reward does not is told; an alarm if i
   // The reward says so, too; the fall is small; nothing was trained; no rate is reported.
   expect(compare(evaluation(0, 8.6, 0.5), evaluation(15, 8.1, 0.125))).toBeNull();
   expect(compare(evaluation(0, 8.6, 0.5), evaluation(15, 8.9, 0.45))).toBeNull();
-  expect(findGoalConflict({ evalBefore: evaluation(0, 1, 0.5), evals: [evaluation(0, 1, 0.5)] })).toBeNull();
+  expect(findAdvisories([], [evaluation(0, 1, 0.5)])).toEqual([]);
   const unrated = { ...evaluation(15, 9, 0), metrics: {} };
   expect(compare({ ...evaluation(0, 8, 0), metrics: {} }, unrated)).toBeNull();
-  expect(findGoalConflict(null)).toBeNull();
+  expect(findAdvisories([], [])).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** Advisories say what is wrong with a run, or could be better, and what to do: from its curve. Pure. */
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import { findGoalConflict } from '../../core/evaluation-warnings.ts';
 import { formatDuration, formatNumber } from '../../core/format.ts';
 import { isSkipped } from '../../core/learning-signal.ts';
 import { mean, median } from '../../core/statistics.ts';
@@ -36,9 +37,17 @@ export function findAdvisories(steps: readonly StepSummary[], evals: readonly Ev
   const newest = steps.filter(({ examples }) => examples === undefined).slice(-WATCHED_STEPS);
   const learned = isLearned(steps, evals);
   const constant = learned ? null : findConstantReward(newest);
-  const warned = warnOfTraining(steps, evals).map((warning) => fromWarning(warning, newest));
-  const even = learned ? null : findEvenGroups(newest);
-  const own = [findAborts(newest), even, findTruncation(newest), findLengthDrift(steps)];
+  const warned = warnOfTraining(steps, evals).map((warning) => fromWarning(warning, evals, newest));
+  const isTold = warned.some(({ kind }) => kind === 'goal-unmoved');
+  // Where most attempts in training succeed, groups are even because they are solved, whatever held-out scenarios show.
+  const even = learned || isLearned(steps, []) ? null : findEvenGroups(newest);
+  const own = [
+    isTold ? null : adviseOnConflict(evals),
+    findAborts(newest),
+    even,
+    findTruncation(newest),
+    findLengthDrift(steps),
+  ];
   const found = [...warned, constant, ...own].filter((each) => each !== null);
   // Each matter once: the first one is the most precise. A reward that never changes leaves all groups without variance.
   const told = found.filter(({ kind }, index) => found.findIndex((other) => other.kind === kind) === index);
@@ -80,7 +89,13 @@ export function findStall(
   };
 }
 
-function fromWarning({ kind, text }: TrainingWarning, newest: readonly StepSummary[]): FoundAdvisory {
+function fromWarning(
+  { kind, text }: TrainingWarning,
+  evals: readonly EvalResult[],
+  newest: readonly StepSummary[],
+): FoundAdvisory {
+  const conflict = kind === 'reward-against-goal' ? adviseOnConflict(evals) : null;
+  if (conflict !== null) return conflict;
   const [says, remedy] = splitRemedy(text);
   if (kind === 'same-answer' || kind === 'goal-unmoved')
     return { kind, level: 'alarm', text: says, remedy, steps: null, look: { kind: 'eval', sort: 'newest' } };
@@ -117,6 +132,16 @@ function findConstantReward(newest: readonly StepSummary[]): FoundAdvisory | nul
     steps,
     look: inSteps(steps),
   };
+}
+
+/** Also where intervals overlap, which is no warning. */
+function adviseOnConflict(evals: readonly EvalResult[]): FoundAdvisory | null {
+  const conflict = findGoalConflict(evals);
+  if (conflict === null) return null;
+  const { text, remedy, isCertain, steps } = conflict;
+  const [fromStep, toStep] = steps;
+  const look = { kind: 'train', fromStep, toStep, sort: '-reward' } as const;
+  return { kind: 'reward-against-goal', level: isCertain ? 'alarm' : 'advice', text, remedy, steps, look };
 }
 
 function findAborts(newest: readonly StepSummary[]): FoundAdvisory | null {

@@ -7,13 +7,12 @@ import { sampleEvenly } from '../../core/statistics.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import type { ViewContext } from '../context/context.ts';
-import { usualSeconds } from './advisories.ts';
+import { findAdvisories, usualSeconds } from './advisories.ts';
 import { readProgressTime } from './progress-time.ts';
-import { adviseBySteps } from './run-advisories.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
 
 /** Changes with what is computed here. */
-const VERSION = 2;
+const VERSION = 3;
 const SPARKLINE_POINTS = 60;
 
 const DigestSchema = z.object({
@@ -49,7 +48,7 @@ export async function makeDigest({ store, cacheFolder }: ViewContext, head: RunH
       steps.map(({ reward }) => reward),
       SPARKLINE_POINTS,
     ),
-    advisories: adviseBySteps({ state: head.state, steps }).length,
+    advisories: findAdvisories(steps, head.state?.evals).length,
     usual: { ...usualSeconds(steps) },
     updatedAtMs: atMs,
     host,

@@ -3,13 +3,12 @@ import type { RunState, StepSummary } from '../../core/contract.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
 import { byLevel, findAdvisories, type FoundAdvisory } from './advisories.ts';
 import { findDominantReward, type RewardedAttempt } from './dominant-reward.ts';
-import { findGoalConflict } from './goal-conflict.ts';
 
 /** Attempts over which rewards by name are compared: the newest ones. */
 export const COMPARED_ATTEMPTS = 400;
 
 export interface AdvisedRun {
-  readonly state: Pick<RunState, 'evalBefore' | 'evals'> | null;
+  readonly state: Pick<RunState, 'evals'> | null;
   readonly steps: readonly StepSummary[];
 }
 
@@ -19,13 +18,8 @@ export async function listAdvisories(
   newestAttempts: () => Promise<readonly RewardedAttempt[]>,
 ): Promise<FoundAdvisory[]> {
   const attempts = hasSeveralRewards(run.steps) ? await newestAttempts() : [];
-  const found = [...adviseBySteps(run), findDominantReward(attempts)];
+  const found = [...findAdvisories(run.steps, run.state?.evals), findDominantReward(attempts)];
   return byLevel(found.filter((each) => each !== null));
-}
-
-/** Those that need no attempt to be read. */
-export function adviseBySteps({ state, steps }: AdvisedRun): FoundAdvisory[] {
-  return [...findAdvisories(steps, state?.evals), findGoalConflict(state)].filter((each) => each !== null);
 }
 
 function hasSeveralRewards(steps: readonly StepSummary[]): boolean {

@@ -1,5 +1,6 @@
 /** A run in a store that grows step by step, as its workflow and its GPU worker write it, and one who tells a target of it. */
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import type { Branch, EvalResult, RunState, StepSummary } from '../../../core/contract.ts';
 import { planLineage } from '../../../core/lineage.ts';
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
@@ -109,4 +110,22 @@ export async function tellAll(tracked: TrackedRun, target: Target, telling: Tell
     }
   }
   return failures;
+}
+
+/** Of evaluations before training and after step 12, as the terminal says it. */
+const RESULT = {
+  'after/step': 12,
+  'after/win': 0.56,
+  'after/win_high': expect.closeTo(0.627, 3) as number,
+  'after/win_low': expect.closeTo(0.491, 3) as number,
+  'before/win': 0.5,
+  'before/win_high': expect.closeTo(0.569, 3) as number,
+  'before/win_low': expect.closeTo(0.431, 3) as number,
+};
+
+/** A tracker shows names in their order; those with a line in front are its own. */
+export function expectResultFirst(newest: Readonly<Record<string, unknown>>): void {
+  const names = Object.keys(newest).filter((name) => !name.startsWith('_'));
+  expect(names.toSorted().slice(0, 7)).toEqual(Object.keys(RESULT));
+  expect(newest).toMatchObject(RESULT);
 }

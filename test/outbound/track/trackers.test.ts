@@ -10,7 +10,7 @@ import { trackioCaller } from '../../../outbound/track/trackio.ts';
 import { readCursor } from '../../../store/records/outbound-cursor.ts';
 import { seededFaults, type Fault, type StandIn } from '../stand-in.ts';
 import { startMlflow, type MlflowStandIn } from './mlflow-stand-in.ts';
-import { BEGAN_AT, startTrackedRun, tellAll, type TrackedRun } from './tracked-run.ts';
+import { BEGAN_AT, expectResultFirst, startTrackedRun, tellAll, type TrackedRun } from './tracked-run.ts';
 import { startTrackio, type TrackioStandIn } from './trackio-stand-in.ts';
 import { startWandb, type WandbStandIn } from './wandb-stand-in.ts';
 
@@ -67,6 +67,7 @@ function expectWandb({ runs }: WandbStandIn, { steps }: TrackedRun): void {
   expect(run?.history.flatMap((row) => row['train/reward'] ?? [])).toEqual(expected);
   expect(run?.history.map((row) => row['training_step'])).toEqual([0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 12]);
   expect(run).toMatchObject({ exitcode: 0, summary: { 'train/reward': expected.at(-1), _step: 15 } });
+  expectResultFirst(run!.summary);
   expect(runs.size).toBe(1);
 }
 
@@ -77,9 +78,12 @@ function expectOthers(mlflow: MlflowStandIn, trackio: TrackioStandIn, { steps }:
   expect(rewards.map(({ value }) => value)).toEqual(expected);
   expect(rewards.map(({ timestamp }) => timestamp)).toEqual(steps.map(({ step }) => BEGAN_AT + step * 1000));
   expect(logged!.status).toBe('FINISHED');
+  const told = [...logged!.metrics.values()].toSorted((a, b) => a.step - b.step);
+  expectResultFirst(Object.fromEntries(told.map(({ key, value }) => [key, value])));
   const rows = [...trackio.rows.values()];
   expect(rows.flatMap(({ metrics }) => metrics['train/reward'] ?? [])).toEqual(expected);
   expect(rows.at(-1)?.metrics['outcome']).toBe('finished');
+  expectResultFirst(rows.at(-1)!.metrics);
 }
 
 test.each([1, 2])(

@@ -1,5 +1,6 @@
 /** The loss of supervised steps on held-out examples. */
 import type { StepSummary } from '../../core/contract.ts';
+import { plural } from '../../core/format.ts';
 
 /** In nats per token, before the first step and after the last one that was scored. */
 export interface HeldOutLoss {
@@ -21,8 +22,14 @@ export function findHeldOutLoss(steps: readonly Pick<StepSummary, 'train'>[]): H
 
 /** `2.103 → 0.512 nats per token (20 held-out examples)` */
 export function describeHeldOutLoss({ before, after, examples }: HeldOutLoss): string {
-  const counted = `${examples} held-out ${examples === 1 ? 'example' : 'examples'}`;
-  return `${before.toFixed(DIGITS)} → ${after.toFixed(DIGITS)} nats per token (${counted})`;
+  return `${before.toFixed(DIGITS)} → ${after.toFixed(DIGITS)} nats per token (${plural(examples, 'held-out example')})`;
+}
+
+/** The same where the numbers stand between a heading and a note. */
+export const LOSS_HEADING = 'Loss on held-out examples';
+
+export function lossNote({ examples }: HeldOutLoss): string {
+  return `nats per token of ${plural(examples, 'example')}, before and after training`;
 }
 
 function isNumber(value: unknown): value is number {
