@@ -161,17 +161,7 @@ function Deployed({ row: { deployments, isProduction } }: { row: CheckpointRow }
 }
 
 function Opened({ run, row, onClose }: { run: string; row: CheckpointRow; onClose: () => void }) {
-  const { name, step, adapterSha256, branch, weights } = row;
-  const commands =
-    name === null
-      ? []
-      : [
-          `temper export ${name} --to ./${run}-${step}`,
-          `temper serve ${name}`,
-          `temper deploy ${name} --to huggingface --repo OWNER/NAME --wait`,
-          `temper promote ${name}`,
-        ];
-  const values = { step: String(step) };
+  const { name, step, adapterSha256, branch } = row;
   return (
     <section class="card padded opened" aria-label={`Checkpoint ${keyOf(row)}`}>
       <header class="masthead">
@@ -185,43 +175,54 @@ function Opened({ run, row, onClose }: { run: string; row: CheckpointRow; onClos
       </header>
       {name === null ? (
         <p class="note">This branch was left by a rollback; commands take checkpoints of the newest branch.</p>
-      ) : !canSample(weights) ? (
-        <p class="note">Its weights {weights === 'pruned' ? 'were deleted as the run went on' : 'are missing'}.</p>
+      ) : canSample(row.weights) ? (
+        <Uses run={run} name={name} row={row} />
       ) : (
-        <>
-          <div class="choice">
-            <a class="button" href={`${hrefTo('runs', run, 'chat')}?left=${encodeURIComponent(name)}`}>
-              Chat
-            </a>
-            <a
-              class="button"
-              href={`${hrefTo('runs', run, 'chat')}?left=${encodeURIComponent(name)}&right=base:${encodeURIComponent(run)}`}
-            >
-              Chat beside the base model
-            </a>
-            <ActionButton start={{ action: 'evaluate', run }} values={values} />
-            {weights === 'kept' && (
-              <>
-                <ActionButton start={{ action: 'fork', run }} values={values} />
-                <ActionButton start={{ action: 'rollback', run }} values={values} label="Roll back to it" />
-              </>
-            )}
-          </div>
-          {weights === 'adapter' && (
-            <p class="note">
-              Its optimizer state was deleted as the run went on, so you cannot fork it or roll back to it. With
-              --keep-all, a run keeps everything.
-            </p>
-          )}
-          <div class="commands">
-            {commands.map((command) => (
-              <p key={command} class="command">
-                <code>{command}</code> <CopyButton text={command} />
-              </p>
-            ))}
-          </div>
-        </>
+        <p class="note">Its weights {row.weights === 'pruned' ? 'were deleted as the run went on' : 'are missing'}.</p>
       )}
     </section>
+  );
+}
+
+function Uses({ run, name, row: { step, weights } }: { run: string; name: string; row: CheckpointRow }) {
+  const values = { step: String(step) };
+  const chat = `${hrefTo('runs', run, 'chat')}?left=${encodeURIComponent(name)}`;
+  const commands = [
+    `temper export ${name} --to ./${run}-${step}`,
+    `temper serve ${name}`,
+    `temper deploy ${name} --to huggingface --repo OWNER/NAME --wait`,
+    `temper promote ${name}`,
+  ];
+  return (
+    <>
+      <div class="choice">
+        <a class="button" href={chat}>
+          Chat
+        </a>
+        <a class="button" href={`${chat}&right=base:${encodeURIComponent(run)}`}>
+          Chat beside the base model
+        </a>
+        <ActionButton start={{ action: 'evaluate', run }} values={values} />
+        {weights === 'kept' && (
+          <>
+            <ActionButton start={{ action: 'fork', run }} values={values} />
+            <ActionButton start={{ action: 'rollback', run }} values={values} label="Roll back to it" />
+          </>
+        )}
+      </div>
+      {weights === 'adapter' && (
+        <p class="note">
+          Its optimizer state was deleted as the run went on, so you cannot fork it or roll back to it. With --keep-all,
+          a run keeps everything.
+        </p>
+      )}
+      <div class="commands">
+        {commands.map((command) => (
+          <p key={command} class="command">
+            <code>{command}</code> <CopyButton text={command} />
+          </p>
+        ))}
+      </div>
+    </>
   );
 }

@@ -18,7 +18,7 @@ interface CommittedStep extends StepPlace {
 }
 
 /** `adapter`: the optimizer state was pruned. Pruned blobs may be there: another checkpoint or run has the same bytes. */
-export type WeightsState = 'kept' | 'adapter' | 'pruned' | 'missing';
+type WeightsState = 'kept' | 'adapter' | 'pruned' | 'missing';
 
 interface Weights {
   /** Size of the adapters and optimizer states that are there. */
@@ -51,9 +51,13 @@ export async function listCheckpoints(store: Store, run: string): Promise<Checkp
 /** Those of the places, in their order, that have a commit. A step without one was evaluated with the weights before it. */
 export async function readCommitted(store: Store, places: readonly StepPlace[]): Promise<CommittedStep[]> {
   const limit = pLimit(AT_ONCE);
-  const read = (place: StepPlace) => Promise.all([place, readCommit(store, place), readEval(store, place)] as const);
+  const read = async (place: StepPlace) => {
+    const [commit, evaluation] = await Promise.all([readCommit(store, place), readEval(store, place)]);
+    return { place, commit, evaluation };
+  };
+  const steps = await Promise.all(places.map((each) => limit(read, each)));
   const committed: CommittedStep[] = [];
-  for (const [place, commit, evaluation] of await Promise.all(places.map((place) => limit(read, place)))) {
+  for (const { place, commit, evaluation } of steps) {
     const before = committed.at(-1);
     if (commit !== null) committed.push({ ...place, commit, evaluation });
     else if (before !== undefined) before.evaluation ??= evaluation;

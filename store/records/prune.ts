@@ -41,7 +41,7 @@ export interface NamedSteps {
 }
 
 /** `to`: what it lacks afterwards. */
-export type PrunedCheckpoint = CheckpointEntry & { to: Exclude<Pruned, false> };
+type PrunedCheckpoint = CheckpointEntry & { to: Exclude<Pruned, false> };
 
 export interface PrunePlan {
   /** Checkpoints whose weights or optimizer states go. */

@@ -14,9 +14,9 @@ const sftLine = (run: string) => ['sft', 'sums.jsonl', '--run', run, ...LINE, '-
 /** States of weights by step, as the command line lists them. */
 async function states(run: string): Promise<Record<string, number[]>> {
   const rows = JSON.parse(await project.done('checkpoints', run, '--json')) as { step: number; weights: string }[];
-  const states: Record<string, number[]> = {};
-  for (const { step, weights } of rows) (states[weights] ??= []).push(step);
-  return states;
+  const byState: Record<string, number[]> = {};
+  for (const { step, weights } of rows) (byState[weights] ??= []).push(step);
+  return byState;
 }
 
 /** Which of a run's adapters and optimizer states are there, by step. */

@@ -137,14 +137,16 @@ class KnownWeights {
     const now = this.#context.now();
     const known = this.#states.get(key);
     if (known !== undefined && now - known.at < KNOWN_FOR_MS) return known.state;
-    const state = describeWeights(this.#context.store, place, weights).then(({ weights: state, bytes }) => ({
-      weights: state,
-      bytes,
-    }));
+    const state = this.#read(place, weights);
     this.#states.set(key, { state, at: now });
     // A failure is asked again.
     state.catch(() => this.#states.delete(key));
     return state;
+  }
+
+  async #read(place: StepPlace, named: NamedWeights): Promise<Kept> {
+    const { weights, bytes } = await describeWeights(this.#context.store, place, named);
+    return { weights, bytes };
   }
 }
 

@@ -23,8 +23,8 @@ from temper_gpu.commits.checkpoints import (
     publish_commit,
     read_commit,
     read_parent,
-    require_trainable,
     require_same_inputs,
+    require_trainable,
 )
 from temper_gpu.commits.same_base import require_same_base
 from temper_gpu.commits.vocabularies import publish_vocabulary

@@ -29,7 +29,8 @@ export function layFilePoints(): void {
   Object.assign(nodeFileSystem, {
     link: (from: string, to: string) => around(kindOf(to), () => disk.link(from, to)),
     rename: (from: string, to: string) => around(kindOf(to), () => disk.rename(from, to)),
-    unlink: (file: string) => (file.includes('/blobs/') ? around('blob-removal', () => disk.unlink(file)) : disk.unlink(file)),
+    unlink: (file: string) =>
+      file.includes('/blobs/') ? around('blob-removal', () => disk.unlink(file)) : disk.unlink(file),
     removeFolder: (folder: string) => around('journals', () => disk.removeFolder(folder)),
     openAppend: (file: string) => {
       const journal = disk.openAppend(file);

@@ -1,7 +1,8 @@
 /** What a run keeps of its weights as it goes. */
 import { beforeEach, expect, test, vi } from 'vitest';
 
-import type { FileStore } from '../../../store/bytes/file-store.ts';
+import type { BlobRef } from '../../../core/contract.ts';
+import { FileStore } from '../../../store/bytes/file-store.ts';
 import { branchKey } from '../../../store/layout.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
@@ -11,7 +12,7 @@ import { requireUnprunedStep, requireWeights } from '../../../store/records/line
 import { KEPT_WHOLE, prune, pruneAfterStep } from '../../../store/records/prune.ts';
 import { readCommit } from '../../../store/records/run-reader.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
-import { temporaryStore } from '../../temporary-folder.ts';
+import { temporaryFolder, temporaryStore } from '../../temporary-folder.ts';
 import { makeRun } from './made-run.ts';
 
 const STEPS = 24;
@@ -28,9 +29,9 @@ const pruneAfter = (step: number, from = store, check: () => void = () => undefi
   pruneAfterStep(from, { run: 'demo', steps: STEPS }, { branch: 0, step }, check);
 
 async function states(from = store): Promise<Record<string, number[]>> {
-  const states: Record<string, number[]> = {};
-  for (const { step, weights } of await listCheckpoints(from, 'demo')) (states[weights] ??= []).push(step);
-  return states;
+  const byState: Record<string, number[]> = {};
+  for (const { step, weights } of await listCheckpoints(from, 'demo')) (byState[weights] ??= []).push(step);
+  return byState;
 }
 
 const range = (first: number, last: number): number[] =>
@@ -79,7 +80,9 @@ test('an adapter that is lost is missing, whether or not the optimizer state bes
   const { manifest } = (await readCommit(store, { run: 'demo', branch: 0, step: 4 }))!;
   await store.removeBlob(manifest.adapter);
   expect((await states())['missing']).toEqual([4]);
-  expect((await verifyRun(store, 'demo')).findings.problems.map(({ object }) => object)).toEqual([manifest.adapter.key]);
+  expect((await verifyRun(store, 'demo')).findings.problems.map(({ object }) => object)).toEqual([
+    manifest.adapter.key,
+  ]);
 });
 
 test('a step without its optimizer state cannot be trained further, and the message says what can be done', async () => {
@@ -106,22 +109,38 @@ test('killed at any write, it ends in the same files', async () => {
 
 /** A store whose pruning was ended at a write. */
 async function killedAt(call: number): Promise<{ killed: FileStore; calls: number }> {
-  const killed = temporaryStore();
+  const killed = new KilledStore(temporaryFolder());
   await makeRun(killed, { steps: STEPS, evals: EVALS });
-  let calls = 0;
-  const count = () => {
-    calls += 1;
-    if (calls === call) throw new Error('killed');
-  };
-  const { publish, replace, removeFolder, removeBlob } = killed;
-  const [spies, bound] = [vi.spyOn, <T extends (...given: never[]) => unknown>(real: T) => real.bind(killed) as T];
-  spies(killed, 'publish').mockImplementation((...given) => (count(), bound(publish)(...given)));
-  spies(killed, 'replace').mockImplementation((...given) => (count(), bound(replace)(...given)));
-  spies(killed, 'removeFolder').mockImplementation((...given) => (count(), bound(removeFolder)(...given)));
-  spies(killed, 'removeBlob').mockImplementation((...given) => (count(), bound(removeBlob)(...given)));
+  [killed.calls, killed.killedAt] = [0, call];
   await pruneAfter(24, killed).catch(() => undefined);
-  vi.restoreAllMocks();
-  return { killed, calls };
+  killed.killedAt = Infinity;
+  return { killed, calls: killed.calls };
+}
+
+class KilledStore extends FileStore {
+  calls = 0;
+  killedAt = Infinity;
+
+  override publish(key: string, bytes: Uint8Array) {
+    return this.#counted(() => super.publish(key, bytes));
+  }
+
+  override replace(key: string, bytes: Uint8Array) {
+    return this.#counted(() => super.replace(key, bytes));
+  }
+
+  override removeFolder(prefix: string) {
+    return this.#counted(() => super.removeFolder(prefix));
+  }
+
+  override removeBlob(ref: BlobRef) {
+    return this.#counted(() => super.removeBlob(ref));
+  }
+
+  #counted<T>(write: () => Promise<T>): Promise<T> {
+    this.calls += 1;
+    return this.calls === this.killedAt ? Promise.reject(new Error('killed')) : write();
+  }
 }
 
 test('a process that stood still removes nothing more', async () => {
@@ -137,7 +156,12 @@ test('a process that stood still removes nothing more', async () => {
 
 test('a copy keeps what was pruned apart, and brings back what another copy has', async () => {
   const [early, late] = [temporaryStore(), temporaryStore()];
-  const options = { isThorough: true, withPruned: false, signal: new AbortController().signal, onStep: () => undefined };
+  const options = {
+    isThorough: true,
+    withPruned: false,
+    signal: new AbortController().signal,
+    onStep: () => undefined,
+  };
   await copyRun(store, early, 'demo', options);
   await pruneAfter(24);
   await copyRun(store, late, 'demo', options);
