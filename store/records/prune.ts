@@ -292,17 +292,24 @@ async function neededBlobs(
 }
 
 /**
- * A run under way that began with the same bytes makes this run's next ones, too: it finds a blob in its place and commits a
- * manifest that names it. What lies ahead of it is not removed under its hands.
+ * A run in progress whose newest checkpoint is one of this run's makes this run's next ones, too: it finds a blob in its
+ * place and commits a manifest that names it. What lies ahead of it is not removed before that. A run that only began with
+ * the same bytes, as those of one seed do, makes others.
  */
 async function findTwins(store: Store, run: string, checkpoints: readonly CheckpointEntry[]): Promise<number[]> {
   const known = new Set(checkpoints.flatMap(({ commit }) => adapterHashes(commit)));
+  const isShared = (commit: Commit) => adapterHashes(commit).some((sha256) => known.has(sha256));
   const steps: number[] = [];
   for (const other of (await listRuns(store)).filter((name) => name !== run)) {
     if (!(await isUnderWay(store, other))) continue;
     const commits = await readCommits(store, other);
-    const shared = commits.filter((commit) => adapterHashes(commit).some((sha256) => known.has(sha256)));
-    if (shared.length > 0) steps.push(Math.max(...shared.map(({ manifest }) => manifest.step)));
+    const shared = commits.filter(isShared);
+    const manifests = commits.map(({ manifest }) => manifest);
+    const branch = Math.max(...manifests.map((each) => each.branch));
+    const newest = commits.findLast(({ manifest }) => manifest.branch === branch);
+    if (newest === undefined || shared.length === 0) continue;
+    if (isShared(newest) || (await hasBareBranch(store, other, manifests)))
+      steps.push(Math.max(...shared.map(({ manifest }) => manifest.step)));
   }
   return steps;
 }
@@ -323,7 +330,11 @@ function keepAhead(checkpoints: readonly CheckpointEntry[], from: number, reason
   }
 }
 
-async function hasBareBranch(store: Store, run: string, checkpoints: readonly CheckpointEntry[]): Promise<boolean> {
+async function hasBareBranch(
+  store: Store,
+  run: string,
+  checkpoints: readonly { readonly branch: number }[],
+): Promise<boolean> {
   const branches = await childNumbers(store, branchesPrefix(run));
   return branches.some((branch) => checkpoints.every((checkpoint) => checkpoint.branch !== branch));
 }

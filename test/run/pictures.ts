@@ -29,7 +29,7 @@ const FLAGS = {
 type Run = keyof typeof AGENT;
 
 /** So many steps make a curve that is worth looking at. */
-const LIVE_STEPS = 50;
+const LIVE_STEPS = 40;
 const LOAD_MS = 120_000;
 const TERMINAL = { columns: 110, rows: 32 };
 
@@ -88,7 +88,8 @@ async function takeLivePictures(): Promise<void> {
     if (!isTerminalOpen()) throw new Error('the demo ended before its picture was taken; start it by hand to see why');
     return readStep('demo') >= begun;
   });
-  await shootTerminal(browser, tmux('capture-pane', '-e', '-p'));
+  // Paths of this machine are none of a reader's.
+  await shootTerminal(browser, tmux('capture-pane', '-e', '-p').replaceAll(`${ROOT}/`, ''));
   await shootTemporal(browser);
   await until('the demo ends', () => !isTerminalOpen());
 }
@@ -118,7 +119,7 @@ async function shootTemporal(of: Browser): Promise<void> {
   await page.getByText('Event History').first().scrollIntoViewIfNeeded();
   await sleep(1500);
   await page.screenshot({ path: picture('temporal-ui') });
-  const own = page.url().replace(/\/history.*$/, '');
+  const own = page.url().replace(/\/(history|timeline).*$/, '');
   await shootDetails(page, own);
   await page.setViewportSize({ width: 1320, height: 640 });
   await page.goto(`${own}/search-attributes`);

@@ -3,14 +3,14 @@ import { beforeEach, expect, test, vi } from 'vitest';
 
 import type { BlobRef } from '../../../core/contract.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
-import { branchKey } from '../../../store/layout.ts';
+import { branchKey, stateKey } from '../../../store/layout.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { listCheckpoints } from '../../../store/records/checkpoints.ts';
 import { copyRun } from '../../../store/records/copy/copy-run.ts';
 import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
 import { requireUnprunedStep, requireWeights } from '../../../store/records/lineage.ts';
 import { KEPT_WHOLE, prune, pruneAfterStep } from '../../../store/records/prune.ts';
-import { readCommit } from '../../../store/records/run-reader.ts';
+import { readCommit, readState } from '../../../store/records/run-reader.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { temporaryFolder, temporaryStore } from '../../temporary-folder.ts';
 import { makeRun } from './made-run.ts';
@@ -188,6 +188,24 @@ test('another run with the same bytes keeps them', async () => {
   await pruneAfter(24);
   const twins = await listCheckpoints(store, 'twin');
   expect(new Set(twins.map(({ weights }) => weights))).toEqual(new Set(['kept']));
+});
+
+test('of runs in progress, one that makes the same checkpoints stops a pruning, and one that made others does not', async () => {
+  const passes = { passes: 2 };
+  await makeRun(store, { run: 'other', steps: 3, train: passes });
+  const first = async (run: string) => (await listCheckpoints(store, run))[0]!.commit.manifest.adapter.sha256;
+  expect(await first('other')).toBe(await first('demo'));
+  const setRunning = async (run: string) => {
+    const state = { ...(await readState(store, run))!, state: 'running' as const };
+    await store.replace(stateKey(run), encodeJson(state));
+  };
+  await setRunning('other');
+  await makeRun(store, { run: 'twin', steps: 3 });
+  await setRunning('twin');
+  expect((await pruneAfter(24))!.pruned.map(({ step }) => step)).toEqual([1, 2, 3]);
+  await store.replace(stateKey('twin'), encodeJson({ ...(await readState(store, 'twin'))!, state: 'stopped' }));
+  await pruneAfter(24);
+  expect(await states()).toEqual(AFTER_24);
 });
 
 async function allKeys(from: FileStore): Promise<string[]> {
