@@ -127,9 +127,7 @@ const NUMBERS: readonly TableColumn<CheckpointRow>[] = [
     label: 'Weights',
     width: '110px',
     value: ({ weights }) => weights,
-    render: ({ weights }) => (
-      <Chip kind={weights === 'missing' ? 'bad' : weights === 'pruned' ? 'warn' : ''}>{weights}</Chip>
-    ),
+    render: ({ weights }) => <Chip kind={weights === 'missing' ? 'bad' : ''}>{weights}</Chip>,
   },
   {
     key: 'deployed',
