@@ -16,7 +16,7 @@ export function allTerms(): readonly GlossaryTerm[] {
 export const OTHER_LABELS: Readonly<Record<string, string>> = {
   'held out': 'held-out set',
   replaced: 'replaced group',
-  'reward in training': 'reward',
+  'reward of last step': 'reward',
   'truncated share': 'truncated',
 };
 

@@ -1,4 +1,5 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
+import { setMaxListeners } from 'node:events';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { EXIT, UsageError, closestName, describeError } from './command-line/errors.ts';
 import type { Command, CommandEnvironment } from './command-line/command.ts';
@@ -82,6 +83,8 @@ const SAME_SIGNAL_MS = 2000;
 /** The first Ctrl-C asks the command to shut down, the second one ends it at once (its child processes end with it). */
 function processEnvironment(): ProcessEnvironment {
   const controller = new AbortController();
+  // Each attempt that is played listens to it.
+  setMaxListeners(0, controller.signal);
   let abortedAt = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {

@@ -1,7 +1,10 @@
 /** Messages about steps without a learning signal: for one step, for several in a row, and at a run's end. Pure. */
 import { LEARNED_RATE } from './evaluation-warnings.ts';
 import { headline } from './format.ts';
-import type { GroupResult, RunState, StepSummary } from './contract.ts';
+import type { EvalResult, GroupResult, RunState, StepSummary } from './contract.ts';
+
+/** How the note begins that tells why a run ended by itself before its last step. */
+export const ENDED_EARLY = 'ended early: ';
 
 /** Groups that were not trained, by reason. */
 export type Unused = StepSummary['unused'];
@@ -10,7 +13,8 @@ export type Unused = StepSummary['unused'];
 const REASONS: Readonly<Record<string, { had: string; remedy: string }>> = {
   'no-variance': {
     had: 'identical rewards (no learning signal)',
-    remedy: 'scenarios that are neither impossible nor always solved, partial credit in the reward, larger groups',
+    remedy:
+      'scenarios that the model solves at times, supervised steps first (--warm-start) if it never gives a right answer, credit for steps towards the goal, larger groups',
   },
   'too-few-attempts': { had: 'too many failed attempts', remedy: 'fixing the failures that the report shows' },
   'no-sampled-tokens': {
@@ -52,18 +56,22 @@ export function describeSkipped(step: number, unused: Unused): string {
   return `step ${step} was skipped: ${describeUnused(unused)}; the policy is unchanged`;
 }
 
-/** Null if it is too early for a warning. `last`: the newest of these steps. */
-export function warnOfSkips(stepsInARow: number, last: LastStep): string | null {
+type Success = Pick<EvalResult, 'reward' | 'metrics'>;
+
+/** Null if it is too early for a warning. `last`: the newest of these steps; `held`: the newest evaluation. */
+export function warnOfSkips(stepsInARow: number, last: LastStep, held: Success | null = null): string | null {
   if (stepsInARow < WARNED_SKIPS) return null;
-  return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${describeRemedy(last.unused)}${hintAtBest(last)}`;
+  const { reward, metrics = {} } = last;
+  const remedy = describeRemedy(last.unused);
+  return `${stepsInARow} steps in a row were skipped, so the policy is not learning; try ${remedy}${hintAtBest(last, held ?? { reward, metrics })}`;
 }
 
 type LastStep = Pick<StepSummary, 'unused' | 'reward'> & Partial<Pick<StepSummary, 'metrics'>>;
 
 /** The highest reward is known to the agent's author alone; a success rate says when it is far. */
-function hintAtBest({ unused, reward, metrics = {} }: LastStep): string {
+function hintAtBest({ unused, reward }: LastStep, success: Success): string {
   if (unused['no-variance'] === undefined || reward === null || reward <= 0) return '';
-  const { label, value } = headline({ reward, metrics });
+  const { label, value } = headline(success);
   if (label !== 'reward' && (value ?? 0) < LEARNED_RATE) return '';
   return `; or, if no attempt can earn more than ${reward.toFixed(DIGITS)}, end the run: the task is learned`;
 }
@@ -97,7 +105,7 @@ export function hintIfStalled(
 
 function hintAtConstant(reward: number): string {
   if (reward === 0)
-    return 'no attempt ever earned anything; try easier scenarios, partial credit in the reward, or a stronger base model';
+    return 'no attempt ever earned anything; try easier scenarios, supervised steps first (--warm-start), credit for steps towards the goal, or a stronger base model';
   return 'every attempt earned the same; check that the reward tells good answers from bad ones, or try harder scenarios';
 }
 

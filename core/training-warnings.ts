@@ -70,7 +70,7 @@ export function warnOfTraining(
       'no-variance',
       watched.length === 0 || (learned && isEven(watched.at(-1)!))
         ? null
-        : warnOfSkips(countSkipped(steps), watched.at(-1)!),
+        : warnOfSkips(countSkipped(steps), watched.at(-1)!, evals.at(-1)),
     ],
     ['entropy', learned ? null : lasting((newest) => warnOfEntropy(newest, first))],
     ['drift', lasting(warnOfDrift)],

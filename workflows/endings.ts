@@ -2,7 +2,7 @@
 import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio/workflow';
 
 import { isAwaited } from '../core/external-rewards.ts';
-import { describeRemedy, describeUnused } from '../core/learning-signal.ts';
+import { describeRemedy, describeUnused, ENDED_EARLY } from '../core/learning-signal.ts';
 import { EMPTY_STEPS_LIMIT, type RunPosition } from '../core/plan-step.ts';
 import type { Run } from './run.ts';
 import type { RunStatus } from './run-status.ts';
@@ -28,15 +28,15 @@ export function failIfBroken({ status, controls }: Run): void {
 }
 
 /**
- * A run may not continue for ever with steps that train nothing. One that learned before has nothing left to learn from
- * these scenarios and keeps its result; one that never trained a step is a mistake, and fails with what to change.
+ * A run may not continue for ever with steps that train nothing. One that learned before
+ * keeps its result; one that never trained a step is a mistake, and fails with what to change.
  */
 export function isLearningOver(status: RunStatus, { emptySteps, parent }: RunPosition): boolean {
   if (emptySteps < EMPTY_STEPS_LIMIT) return false;
   const facts = `${emptySteps} steps in a row were skipped; in the last one, ${describeUnused(status.lastUnused)}`;
   if (parent.step > 0) {
     status.note(
-      `ended early: ${facts}; nothing is left to learn from these scenarios; the result is checkpoint ${parent.step}`,
+      `${ENDED_EARLY}${facts}; more steps like these change nothing; the result is checkpoint ${parent.step}`,
     );
     return true;
   }

@@ -312,10 +312,17 @@ function isHistoryLong({ config }: Run, steps: number): boolean {
 
 async function close(run: Run, position: RunPosition): Promise<RunState> {
   const { status, controls } = run;
+  if (isUnevaluatedEnd(run, position)) await evaluate(run, position);
   noteOpenGroups(run, position);
   await condition(allHandlersFinished);
   controls.tellCosts();
   return status.close(position.step < controls.config.steps ? 'stopped' : 'completed');
+}
+
+/** A run that ended early, because its steps trained nothing any more, has a result that no evaluation has seen. */
+function isUnevaluatedEnd({ status, controls }: Run, { step, parent }: RunPosition): boolean {
+  if (step >= controls.config.steps || controls.requested.stop) return false;
+  return parent.step > (status.state.evals.at(-1)?.step ?? 0);
 }
 
 /** Continues as new, with every pending write done and every request carried along. */

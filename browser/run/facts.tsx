@@ -14,7 +14,7 @@ export function RunFacts({ view, curve }: { view: RunView; curve: CurveView | nu
     <section class="card run-facts" aria-label="Numbers of the run">
       <Facts
         of={[
-          [row.heldOut === null ? 'Reward' : 'Reward in training', formatNumber(row.reward)],
+          [row.heldOut === null ? 'Reward' : 'Reward of last step', formatNumber(row.reward)],
           ['Steps', `${row.step} of ${row.steps}`],
           ...(row.state === 'running' && state !== null ? [['Phase', state.phase] as const] : []),
           ['Time', formatDuration(row.wallSeconds)],

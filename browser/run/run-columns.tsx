@@ -50,7 +50,7 @@ export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
   },
   {
     key: 'reward',
-    label: 'Reward in training',
+    label: 'Reward of last step',
     width: 'minmax(184px, 1.2fr)',
     value: ({ reward }) => reward,
     render: ({ reward, sparkline }) => (

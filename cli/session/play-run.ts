@@ -9,6 +9,7 @@ import { readTargets } from '../planning/read-targets.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { glossaryLine } from '../command-line/help.ts';
+import { isEnded } from '../../store/records/run-reader.ts';
 import { fitToMemory } from '../planning/fit-memory.ts';
 import { proveExamples } from '../planning/prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
@@ -118,10 +119,10 @@ async function tellResult(
   const file = defaultReportFile(project, config.run);
   await writeReport(store, config.run, file, version());
   for (const line of resultLines(progress, relative(cwd, file))) output.line(line);
-  if (progress.state.state === 'completed') for (const line of nextLines(relative(cwd, agentFile))) output.line(line);
+  if (isEnded(progress.state)) for (const line of nextLines(relative(cwd, agentFile))) output.line(line);
 }
 
-/** What to do with a completed run; an example is left for an agent of the user's own. */
+/** What to do with a run that has ended; an example is left for an agent of the user's own. */
 function nextLines(agentFile: string): string[] {
   const look = 'next: npx temper ui shows the run in the browser';
   return agentFile.startsWith('examples') ? [look, 'write your own agent: npx temper init FOLDER'] : [look];

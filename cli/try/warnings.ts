@@ -35,7 +35,7 @@ function noSignal(groups: readonly TriedGroup[]): string | null {
   const rewards = groups.flatMap(({ attempts }) => comparedRewards(attempts)).filter((group) => group.length > 1);
   if (rewards.length === 0 || !rewards.every(hasNoVariance)) return null;
   const values = [...new Set(rewards.flat())].map((reward) => formatNumber(reward)).join(', ');
-  return `the reward never varies: all attempts at a scenario earned the same (${values}), which gives no learning signal; choose scenarios that are neither impossible nor trivial, give partial credit, or play more --attempts`;
+  return `the reward never varies: all attempts at a scenario earned the same (${values}), which gives no learning signal; choose scenarios that the model solves at times, begin with supervised steps (--warm-start) if it never gives a right answer, give credit for steps towards the goal, or play more --attempts`;
 }
 
 /** Rewards that a run would compare: those of the attempts, or with roles those of each. */

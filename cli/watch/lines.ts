@@ -78,10 +78,14 @@ function stepSeconds({ seconds }: StepSummary): number {
   return seconds['step'] ?? 0;
 }
 
-function evalLine(evaluation: EvalResult): string {
+/** `before`: the evaluation before it, and `steps` the steps up to it. */
+function evalLine(evaluation: EvalResult, before: EvalResult | undefined, steps: readonly StepSummary[]): string {
   const failed = evaluation.failed > 0 ? ` (${evaluation.failed} failed)` : '';
   const games = `${describeHeldOut(evaluation)}${failed}`;
-  return `eval after step ${evaluation.step}  ${describeMetrics(evaluation.reward, evaluation.metrics)}  ${games}`;
+  const line = `eval after step ${evaluation.step}  ${describeMetrics(evaluation.reward, evaluation.metrics)}  ${games}`;
+  const between = steps.filter(({ step }) => step > (before?.step ?? 0) && step <= evaluation.step);
+  const isSame = before !== undefined && between.length > 0 && between.every(isSkipped);
+  return isSame ? `${line}, the same policy as after step ${before.step}` : line;
 }
 
 /** Progress that was printed: n after step n, n + ½ after the evaluation that follows it; starts anew on another branch. */
@@ -110,7 +114,10 @@ export function linesSince(before: Told, { state, steps }: RunProgress): { lines
       .filter(({ step }) => step <= lastStep)
       .map((each, index, evals) => ({
         at: each.step + 0.5,
-        lines: () => [evalLine(each), ...warningLines(warnOfLastEvaluation(evals.slice(0, index + 1)))],
+        lines: () => [
+          evalLine(each, evals[index - 1], steps),
+          ...warningLines(warnOfLastEvaluation(evals.slice(0, index + 1))),
+        ],
       })),
   ];
   const fresh = events.filter(({ at }) => at > told.at).toSorted((a, b) => a.at - b.at);

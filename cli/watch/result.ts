@@ -2,7 +2,7 @@
 import type { RunState } from '../../core/contract.ts';
 import { describeCosts } from '../../core/costs.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out-loss.ts';
-import { hintIfStalled } from '../../core/learning-signal.ts';
+import { ENDED_EARLY, hintIfStalled } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {
   describeHeldOutChange,
@@ -30,6 +30,7 @@ export function resultLines({ state, steps }: RunProgress, reportPath: string | 
     ...(reportPath === null ? [] : [`report   ${reportPath}`]),
     ...heldOutLine(steps),
     ...(evalBefore === null ? [] : [describeHeldOutChange(evalBefore, state.evalAfter, state.step)]),
+    ...earlyEndLine(state),
     ...hintLine(state, steps),
   ];
 }
@@ -42,6 +43,12 @@ function costLine({ costs }: RunState): string[] {
 function heldOutLine(steps: RunProgress['steps']): string[] {
   const found = findHeldOutLoss(steps);
   return found === null ? [] : [`held-out loss  ${describeHeldOutLoss(found)}`];
+}
+
+/** Why a run ended by itself before its last step. */
+function earlyEndLine({ state, notes }: RunState): string[] {
+  const note = state === 'stopped' ? notes.findLast((each) => each.startsWith(ENDED_EARLY)) : undefined;
+  return note === undefined ? [] : [note];
 }
 
 /** A failed run has a remedy in its failure message. */

@@ -67,7 +67,7 @@ test('each conversation with its outcome, then scenarios, warnings and notes', a
     a         2         0       1.000        1.000 to 1.000
     b         2         2       –            –
     warning: 2 of 4 attempts failed, the first with: Error: cannot bear it (agent.ts:LINE:COLUMN)
-    warning: the reward never varies: all attempts at a scenario earned the same (1.000), which gives no learning signal; choose scenarios that are neither impossible nor trivial, give partial credit, or play more --attempts
+    warning: the reward never varies: all attempts at a scenario earned the same (1.000), which gives no learning signal; choose scenarios that the model solves at times, begin with supervised steps (--warm-start) if it never gives a right answer, give credit for steps towards the goal, or play more --attempts
     note: played 2 of 4 scenarios, a sample that is the same each time
     note: a hosted model returns no token ids, and is asked whatever the agent asks: rewritten histories, and parameters that training refuses, were not checked; play on pocket or a checkpoint to check them"
   `);

@@ -116,6 +116,22 @@ describe('plain lines', () => {
     expect(linesSince(told, progress).lines).toEqual([]);
   });
 
+  test('an evaluation after steps that trained nothing is said to be of the same policy', () => {
+    const skipped = [1, 2, 3].map((step) => ({ ...summary(step, 100), ...(step > 1 ? { groups: 0 } : {}) }));
+    const evals = [before, evaluation(1, 0.6, 0.05), evaluation(3, 0.7, 0.05)];
+    const { lines } = linesSince(NOTHING_TOLD, { state: { ...running, evals }, steps: skipped });
+    const told = lines.filter((line) => line.startsWith('eval')).map((line) => line.includes('the same policy as'));
+    expect(told).toEqual([false, false, true]);
+    expect(lines.at(-1)).toMatch(/200 held-out scenarios, the same policy as after step 1$/);
+  });
+
+  test('a run that ended early says why', () => {
+    const note = 'ended early: 10 steps in a row were skipped';
+    const ended = { ...running, state: 'stopped' as const, notes: [note, 'resumed'] };
+    expect(resultLines({ state: ended, steps })).toContain(note);
+    expect(resultLines({ state: { ...ended, state: 'completed' }, steps })).not.toContain(note);
+  });
+
   test('held-out scenarios of competing roles are counted once, whatever was played of each', () => {
     const both = { ...before, scenarios: 100 };
     const { lines } = linesSince(NOTHING_TOLD, { state: { ...running, evals: [both] }, steps: [] });
@@ -147,7 +163,7 @@ describe('plain lines', () => {
     const none = { ...before, reward: 0 };
     const state = { ...running, state: 'completed' as const, evalBefore: none, evalAfter: none };
     expect(resultLines({ state, steps: still }).at(-1)).toBe(
-      'hint: reward 0.000 → 0.000: no attempt ever earned anything; try easier scenarios, partial credit in the reward, or a stronger base model',
+      'hint: reward 0.000 → 0.000: no attempt ever earned anything; try easier scenarios, supervised steps first (--warm-start), credit for steps towards the goal, or a stronger base model',
     );
     expect(resultLines({ state: { ...state, state: 'failed' }, steps: still }).at(-1)).toMatch(/^before: /);
     const moved = { ...state, evalAfter: { ...none, reward: 0.5 } };

@@ -28,7 +28,7 @@ test('the second skipped step in a row is worth a warning, with a remedy for the
   expect(warnOfSkips(2, { unused, reward: 0 })).toContain(
     '2 steps in a row were skipped, so the policy is not learning; try',
   );
-  expect(describeRemedy(unused)).toMatch(/partial credit in the reward.*; a higher token limit/);
+  expect(describeRemedy(unused)).toMatch(/credit for steps towards the goal.*; a higher token limit/);
   expect(describeRemedy({})).not.toBe('');
   expect(countSkipped([{ groups: 0 }, { groups: 2 }, { groups: 0 }, { groups: 0 }])).toBe(2);
   expect(countSkipped([{ groups: 0 }])).toBe(1);

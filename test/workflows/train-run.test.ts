@@ -173,7 +173,7 @@ describe('groups without signal', () => {
         cause: {
           type: 'BadConfig',
           message: expect.stringMatching(
-            /learned nothing: 10 steps in a row were skipped.*identical rewards.*try .*partial credit/,
+            /learned nothing: 10 steps in a row were skipped.*identical rewards.*try .*supervised steps first/,
           ) as string,
         },
       });
@@ -186,7 +186,9 @@ describe('groups without signal', () => {
     await bed.play({ fake: fakes, config: { steps: 50, replacementRounds: 0 } }, async ({ handle }) => {
       const state = await handle.result();
       expect(state).toMatchObject({ state: 'stopped', step: 11 });
-      expect(state.notes.at(-1)).toContain('nothing is left to learn');
+      // Its result is evaluated, though no evaluation was due.
+      expect(state.evals.map(({ step }) => step)).toEqual([0, 11]);
+      expect(state.notes.at(-1)).toContain('more steps like these change nothing');
     });
   });
 });

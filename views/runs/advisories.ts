@@ -2,7 +2,7 @@
 import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
 import { findGoalConflict } from '../../core/evaluation-warnings.ts';
 import { formatDuration, formatNumber } from '../../core/format.ts';
-import { isSkipped } from '../../core/learning-signal.ts';
+import { describeRemedy, isSkipped } from '../../core/learning-signal.ts';
 import { mean, median } from '../../core/statistics.ts';
 import {
   isLearned,
@@ -167,8 +167,7 @@ function findEvenGroups(newest: readonly StepSummary[]): FoundAdvisory | null {
     kind: 'no-variance',
     level: 'advice',
     text: `${percent(even / all)} of the groups of the newest ${newest.length} steps have identical rewards: they were paid for, and nothing is learned from them`,
-    remedy:
-      'use scenarios that are neither impossible nor always solved, partial credit in the reward, larger groups (--group-size), or a higher --temperature',
+    remedy: `use ${describeRemedy({ 'no-variance': 1 })} (--group-size), or a higher --temperature`,
     steps,
     look: inSteps(steps),
   };
