@@ -2,7 +2,8 @@
 import { type Evaluated, EvaluateInput } from '../core/contract.ts';
 import { EVAL_ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
 import type { PlannedAttempt } from '../play/play-attempts.ts';
-import { summariseEval } from '../store/records/eval-result.ts';
+import { spreadValue } from '../play/scenarios.ts';
+import { findLostClasses, summariseEval } from '../store/records/eval-result.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
 import { parseRollouts } from '../store/records/group-files.ts';
@@ -24,7 +25,9 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
     const { rollouts, sha256 } = await parseRollouts(bytes, key);
     const { inputsSha256 } = rollouts.header;
     checkInputs(`the evaluation of step ${input.step} of the run ${input.run}`, inputsSha256, input.inputsSha256);
-    const result = summariseEval(input.step, rollouts.attempts, sha256);
+    const lost = await readLostClasses(input, rollouts.attempts);
+    const summary = summariseEval(input.step, rollouts.attempts, sha256);
+    const result = lost.length === 0 ? summary : { ...summary, lostClasses: lost };
     await store.publish(evalKey(input), encodeJson({ schema: 1, inputsSha256, ...result }));
     return { ...result, usage: usageOfAttempts(rollouts.attempts, prices) };
   }
@@ -49,6 +52,19 @@ export function createEvaluateActivities(dependencies: PlayDependencies) {
         'another attempt at this activity finished first; this evaluation is discarded',
       );
     return bytes;
+  }
+
+  /** For an agent that names a field which its scenarios are spread by. Roles have successes of their own. */
+  async function readLostClasses({ agent, roles, scenarios }: EvaluateInput, attempts: readonly AttemptRecord[]) {
+    const field = dependencies.agents.get(agent)?.agent.spreadBy;
+    if (field === undefined || roles !== undefined) return [];
+    const played = attempts.filter(({ status, scenario }) => status === 'ok' && scenario !== undefined);
+    const read = await Promise.all(played.map(({ scenario }) => readScenario(scenarios, scenario!)));
+    return findLostClasses(
+      played,
+      field,
+      read.map((scenario) => spreadValue(scenario, field)),
+    );
   }
 
   function planAttempts(input: EvaluateInput): Promise<PlannedAttempt[]> {

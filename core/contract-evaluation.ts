@@ -44,6 +44,11 @@ export const EvalResult = z
     rolloutsSha256: sha256,
     /** Largest share of attempts in which the model said the same from beginning to end; absent: it is not remarkable. */
     sameAnswerShare: z.number().optional(),
+    /**
+     * Values of the agent's `spreadBy`, as JSON, in whose scenarios no attempt succeeded, though some did elsewhere. Absent:
+     * there are none.
+     */
+    lostClasses: z.array(z.strictObject({ field: z.string(), value: z.string(), attempts: positive })).optional(),
   })
   .meta({ id: 'EvalResult' });
 export type EvalResult = z.infer<typeof EvalResult>;

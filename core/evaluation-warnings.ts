@@ -4,7 +4,7 @@ import { estimateShare } from './estimates.ts';
 import { formatNumber, headline, isRate, metricLabel } from './format.ts';
 
 export interface EvaluationWarning {
-  readonly kind: 'same-answer' | 'goal-unmoved' | 'reward-against-goal';
+  readonly kind: 'same-answer' | 'lost-class' | 'goal-unmoved' | 'reward-against-goal';
   readonly text: string;
 }
 
@@ -21,8 +21,10 @@ export function warnOfEvaluations(evals: readonly EvalResult[]): EvaluationWarni
   const [first, last] = [evals.at(0), evals.at(-1)];
   if (first === undefined || last === undefined || last.step === 0) return [];
   const unmoved = warnOfGoal(first, last);
+  const same = warnOfSameAnswer(last);
   const found = [
-    { kind: 'same-answer', text: warnOfSameAnswer(last) },
+    { kind: 'same-answer', text: same },
+    { kind: 'lost-class', text: same === null ? warnOfLostClasses(last) : null },
     { kind: 'goal-unmoved', text: unmoved },
     { kind: 'reward-against-goal', text: unmoved === null ? warnOfConflict(evals) : null },
   ] as const;
@@ -35,6 +37,19 @@ function warnOfSameAnswer(last: EvalResult): string | null {
   // The right answer may be the same everywhere.
   if (share === undefined || (label !== 'reward' && value !== null && value >= share)) return null;
   return `after step ${step}, the policy gives the same answer in ${(100 * share).toFixed(0)} % of the held-out attempts, whatever it is asked; go back to an earlier step (temper rollback), lower --learning-rate, raise --temperature or --entropy-coefficient, and check that no single answer earns well in most scenarios`;
+}
+
+const MOST_NAMED = 3;
+
+function warnOfLostClasses(last: EvalResult): string | null {
+  const { step, lostClasses = [] } = last;
+  if (lostClasses.length === 0) return null;
+  const { label, value } = headline(last);
+  const named = lostClasses
+    .slice(0, MOST_NAMED)
+    .map((each) => `${each.field} ${each.value} (0 of ${each.attempts} ${label})`);
+  const others = lostClasses.length > MOST_NAMED ? [`${lostClasses.length - MOST_NAMED} more`] : [];
+  return `after step ${step}, no held-out attempt succeeded with ${[...named, ...others].join(', ')}, while ${formatNumber(value)} of all did; if the policy hardly ever gives that answer, train more supervised steps (--warm-start), or more scenarios of it`;
 }
 
 function warnOfGoal(first: EvalResult, last: EvalResult): string | null {

@@ -46,11 +46,15 @@ function rank(name: string): number {
 
 /** Headline number of an evaluation: a success rate if the agent reports one, else the reward. */
 export function headline(evaluation: Pick<EvalResult, 'reward' | 'metrics'>): { label: string; value: number | null } {
-  const first = sortMetrics(Object.keys(evaluation.metrics))[0];
-  if (first === undefined || !first.endsWith('Rate') || first === 'illegalRate' || !FIRST.includes(first)) {
-    return { label: 'reward', value: evaluation.reward };
-  }
-  return { label: metricLabel(first), value: evaluation.metrics[first] ?? null };
+  const rate = successRate(evaluation.metrics);
+  if (rate === null) return { label: 'reward', value: evaluation.reward };
+  return { label: metricLabel(rate), value: evaluation.metrics[rate] ?? null };
+}
+
+/** The metric that says how often an agent succeeds; null if it reports none. */
+export function successRate(metrics: Readonly<Record<string, number>>): string | null {
+  const first = sortMetrics(Object.keys(metrics))[0];
+  return first === undefined || first === 'illegalRate' || !FIRST.includes(first) ? null : first;
 }
 
 /** Value of a metric, or of the reward, by name: of an evaluation or a step. */

@@ -130,6 +130,12 @@ class EngineSettings(Strict):
     vllm: Vllm = Vllm()
 
 
+class LostClass(Strict):
+    field: str
+    value: str
+    attempts: Annotated[int, Field(ge=1, le=9007199254740991)]
+
+
 class EvalResult(Strict):
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     attempts: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -141,6 +147,7 @@ class EvalResult(Strict):
         str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
     ]
     same_answer_share: Annotated[float | None, Field(alias="sameAnswerShare")] = None
+    lost_classes: Annotated[list[LostClass] | None, Field(alias="lostClasses")] = None
 
 
 ChatTemplateKwargs = TypeAliasType(
@@ -732,6 +739,7 @@ class Evaluated(Strict):
         str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
     ]
     same_answer_share: Annotated[float | None, Field(alias="sameAnswerShare")] = None
+    lost_classes: Annotated[list[LostClass] | None, Field(alias="lostClasses")] = None
     usage: Usage | None = None
 
 

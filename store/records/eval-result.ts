@@ -1,4 +1,5 @@
 import type { EvalResult } from '../../core/contract.ts';
+import { successRate } from '../../core/format.ts';
 import { mean, meanMetrics } from '../../core/statistics.ts';
 import type { AttemptRecord } from './trajectories.ts';
 
@@ -17,6 +18,30 @@ export function summariseEval(step: number, attempts: readonly AttemptRecord[], 
     rolloutsSha256,
     ...shareOfSameAnswer(data),
   };
+}
+
+type LostClass = NonNullable<EvalResult['lostClasses']>[number];
+
+/** Fewer attempts of a class may fail by chance. */
+const LEAST_OF_CLASS = 4;
+const MOST_CLASSES = 10;
+
+/** Classes without any success, by the agent's first success rate; `classes`: the value of `field` of each attempt. */
+export function findLostClasses(
+  attempts: readonly AttemptRecord[],
+  field: string,
+  classes: readonly string[],
+): LostClass[] {
+  const all = meanMetrics(attempts.map(({ metrics }) => metrics));
+  const rate = successRate(all);
+  if (rate === null || all[rate] === 0) return [];
+  const byClass = new Map<string, AttemptRecord[]>();
+  for (const [index, attempt] of attempts.entries())
+    byClass.set(classes[index]!, [...(byClass.get(classes[index]!) ?? []), attempt]);
+  const lost = [...byClass].filter(
+    ([, its]) => its.length >= LEAST_OF_CLASS && (meanMetrics(its.map(({ metrics }) => metrics))[rate] ?? 0) === 0,
+  );
+  return lost.slice(0, MOST_CLASSES).map(([value, its]) => ({ field, value, attempts: its.length }));
 }
 
 /** Fewer attempts say nothing. */

@@ -207,8 +207,18 @@ async function readEvals(store: Store, run: string, lineage: readonly Branch[], 
 /** The file says more than the wire takes. */
 export function onTheWire(evaluation: EvalResult): EvalResult {
   const { step, attempts, scenarios, failed, reward, metrics, rolloutsSha256 } = evaluation;
-  const counts = { attempts, ...(scenarios !== undefined && { scenarios }), failed };
-  return { step, ...counts, reward, metrics, rolloutsSha256 };
+  const { sameAnswerShare, lostClasses } = evaluation;
+  return {
+    step,
+    attempts,
+    ...(scenarios !== undefined && { scenarios }),
+    failed,
+    reward,
+    metrics,
+    rolloutsSha256,
+    ...(sameAnswerShare !== undefined && { sameAnswerShare }),
+    ...(lostClasses !== undefined && { lostClasses }),
+  };
 }
 
 async function hasEnded(store: Store, place: layout.StepPlace): Promise<boolean> {

@@ -5,7 +5,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { startPauseDetector } from '../../activities/pause-detector.ts';
 import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { encodeJson } from '../../store/bytes/json.ts';
+import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import {
   curvePrefix,
   evalJournalPrefix,
@@ -19,7 +19,8 @@ import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { readEval, readEvalRollouts, readRun, readState, readSteps } from '../../store/records/run-reader.ts';
 import { makeRun } from '../store/records/made-run.ts';
-import { call, evaluateInput, openWorld, readBytes, rolloutInput, type World } from './world.ts';
+import { say } from '../play/play.ts';
+import { call, evaluateInput, guessing, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -55,6 +56,32 @@ test('an evaluation that was interrupted goes on, with the bytes of an undisturb
   expect(results[0]).toEqual(results[1]);
   expect(world.engine.executed).toHaveLength(20);
   expect(readBytes(world, evalRolloutsKey(input))).toBe(readBytes(other, evalRolloutsKey(theirs)));
+});
+
+test('a class of scenarios without any success is named, of an agent that spreads them by a field', async () => {
+  const scenarios = Array.from({ length: 12 }, (_, index) => ({ id: `s${index}`, desk: index < 4 ? 'keys' : 'rent' }));
+  const agent = {
+    spreadBy: 'desk',
+    async rollout(context: Parameters<typeof guessing.rollout>[0]) {
+      await say(context, context.scenario.id);
+      return { reward: 1, metrics: { correct: Number(context.scenario.id.slice(1)) >= 4 } };
+    },
+  };
+  const spread = await openWorld(agent);
+  const lines = scenarios.map((scenario) => ({ id: scenario.id, scenario }));
+  const blob = await spread.store.putBlob(encodeJsonLines(lines));
+  const input = await evaluateInput(spread.store, { scenarios: blob, firstScenario: 0, count: 12 });
+  const { lostClasses } = await call(spread.activities.evaluate, input);
+  expect(lostClasses).toEqual([{ field: 'desk', value: '"keys"', attempts: 4 }]);
+  expect((await readEval(spread.store, input))?.lostClasses).toEqual(lostClasses);
+  const other = await openWorld({ ...agent, spreadBy: 'id' });
+  const blind = await evaluateInput(other.store, {
+    scenarios: await other.store.putBlob(encodeJsonLines(lines)),
+    firstScenario: 0,
+    count: 12,
+  });
+  // Each of these classes is one attempt: too few.
+  expect(await call(other.activities.evaluate, blind)).not.toHaveProperty('lostClasses');
 });
 
 test('an evaluation from other inputs is a StepConflict', async () => {

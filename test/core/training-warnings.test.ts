@@ -105,6 +105,17 @@ test.each<[string, EvalResult, RegExp[]]>([
       /json rose from 0\.050 to 0\.900, but correct did not: 0\.000 to 0\.000; /,
     ],
   ],
+  [
+    'a class that is never right',
+    evaluation(
+      10,
+      { correctRate: 0.6, jsonRate: 1 },
+      { lostClasses: [{ field: 'desk', value: '"keys"', attempts: 16 }] },
+    ),
+    [
+      /^after step 10, no held-out attempt succeeded with desk "keys" \(0 of 16 correct\), while 0\.600 of all did; if the policy/,
+    ],
+  ],
   ['one right answer', evaluation(10, { correctRate: 1, jsonRate: 1 }, { sameAnswerShare: 1 }), []],
   ['both rose', evaluation(10, { correctRate: 0.05, jsonRate: 0.9 }), []],
   ['the goal was reached before', evaluation(10, { correctRate: 0.8, jsonRate: 0.9 }), []],

@@ -22,7 +22,7 @@ test('a run is paused, changed and resumed; when it has ended it goes back, and 
   expect(await tell('pause', 'steered', '--reason', 'lunch')).toMatch(
     /^steered pauses after step \d+; continue it with temper resume steered$/,
   );
-  expect(['pausing', 'paused']).toContain((await show())['state']);
+  // On a busy machine, the answer may come before the state is written.
   let paused = await show();
   while (paused['state'] !== 'paused') paused = await show();
   const last = Number(paused['step']);

@@ -52,6 +52,7 @@ test('examples above the limit of tokens are refused by their line, or counted b
     2,
     [
       'fresh: supervised training of pocket, 1 step of 16 examples',
+      expect.stringMatching(/^What the terms mean: .*docs\/glossary\.md$/),
       '2 examples: 2 of 6 tokens are trained, the longest has 6',
       'note: 1 example above the limit of tokens will be left out',
     ],

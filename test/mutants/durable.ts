@@ -10,8 +10,30 @@ export const DURABLE: readonly Mutant[] = [
     ],
     [
       'prune does what it planned, whatever began meanwhile',
-      'const plan = bothPlan(await planPrune(store, run, retention), await planPrune(store, run, retention));',
-      'const plan = await planPrune(store, run, retention);',
+      'const plan = first.pruned.length === 0 ? first : bothPlan(first, await planPrune(store, run, retention));',
+      'const plan = first;',
+    ],
+  ]),
+  ...breaking('store/records/prune.ts', 'test/store/records/retention.test.ts', [
+    [
+      'what a run keeps as it goes depends on the moment',
+      'asOf?.branch === branch && step > asOf.step;',
+      'asOf?.branch === branch && step > Infinity;',
+    ],
+    [
+      'an evaluated checkpoint loses its adapter as the run goes',
+      "return retention.asOf === undefined || !wasEvaluated(entry) || 'optimizer';",
+      'return retention.asOf === undefined || wasEvaluated(entry) || true;',
+    ],
+    [
+      'a run that makes the same checkpoints loses those ahead of it',
+      'if (isShared(newest) ||',
+      'if (isShared(newest) &&',
+    ],
+    [
+      'what a killed pruning left is never removed',
+      'return isNew || unneeded(entry, to).length > 0 ?',
+      'return isNew ?',
     ],
   ]),
   ...breaking('store/records/intended.ts', 'test/store/records/prune.test.ts', [

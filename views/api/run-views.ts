@@ -63,6 +63,7 @@ export interface Advisory {
     | 'dominant-reward'
     | 'reward-against-goal'
     | 'same-answer'
+    | 'lost-class'
     | 'goal-unmoved'
     | 'length-drift'
     | 'constant-reward'

@@ -97,7 +97,7 @@ function fromWarning(
   const conflict = kind === 'reward-against-goal' ? adviseOnConflict(evals) : null;
   if (conflict !== null) return conflict;
   const [says, remedy] = splitRemedy(text);
-  if (kind === 'same-answer' || kind === 'goal-unmoved')
+  if (kind === 'same-answer' || kind === 'lost-class' || kind === 'goal-unmoved')
     return { kind, level: 'alarm', text: says, remedy, steps: null, look: { kind: 'eval', sort: 'newest' } };
   const steps = spanOf(stepsOf(kind, newest));
   const look = kind === 'row-by-row' || kind === 'mismatch' ? null : inSteps(steps);
