@@ -20,7 +20,7 @@ import { NOT_STEERED } from '../../core/lineage.ts';
 import { readEval, readEvalRollouts, readRun, readState, readSteps } from '../../store/records/run-reader.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { say } from '../play/play.ts';
-import { call, evaluateInput, guessing, openWorld, readBytes, rolloutInput, type World } from './world.ts';
+import { call, evaluateInput, type guessing, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
 let world: World;
 beforeEach(async () => {
