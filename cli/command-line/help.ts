@@ -52,25 +52,22 @@ function flagLines({ name, flags }: Definition, isWhole: boolean): string[] {
   const all = Object.entries(flags);
   const hasMany = all.length > MANY_FLAGS;
   const shown = hasMany && !isWhole ? all.filter(([, flag]) => flag.isMain === true || isRequired(flag)) : all;
-  const sections = new Map<string, (readonly [string, string])[]>();
-  for (const [flagName, flag] of shown) {
-    const heading = hasMany ? (flag.heading ?? OPTIONS) : OPTIONS;
-    const row = [flagColumn(flagName, flag), flag.description + shownDefault(flag) + alsoNamed(flag)] as const;
-    sections.set(heading, [...(sections.get(heading) ?? []), row]);
-  }
-  const last = sections.get(OPTIONS) ?? [];
-  // At the end, whatever comes first.
-  sections.delete(OPTIONS);
-  sections.set(OPTIONS, [...last, ['-h, --help', 'print this help']]);
-  const width = Math.max(...[...sections.values()].flatMap((rows) => rows.map(([flag]) => flag.length)));
-  const lines = [...sections].flatMap(([heading, rows]) => [
+  const rows = shown.map(([flagName, flag]) => ({
+    heading: (hasMany ? flag.heading : undefined) ?? OPTIONS,
+    column: flagColumn(flagName, flag),
+    description: flag.description + shownDefault(flag) + alsoNamed(flag),
+  }));
+  rows.push({ heading: OPTIONS, column: '-h, --help', description: 'print this help' });
+  const width = Math.max(...rows.map(({ column }) => column.length));
+  const linesOf = ({ column, description }: (typeof rows)[number]) =>
+    wrap(description, COLUMNS - width - 4).map(
+      (line, index) => `  ${(index === 0 ? column : '').padEnd(width)}  ${line}`,
+    );
+  const titled = new Set(rows.map(({ heading }) => heading).filter((heading) => heading !== OPTIONS));
+  const lines = [...titled, OPTIONS].flatMap((heading) => [
     '',
     `${heading}:`,
-    ...rows.flatMap(([flag, description]) =>
-      wrap(description, COLUMNS - width - 4).map(
-        (line, index) => `  ${(index === 0 ? flag : '').padEnd(width)}  ${line}`,
-      ),
-    ),
+    ...rows.filter((row) => row.heading === heading).flatMap(linesOf),
   ]);
   if (shown.length === all.length) return lines;
   return [...lines, '', `These are ${shown.length} of ${all.length} flags. All of them: temper ${name} --help all`];
