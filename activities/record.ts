@@ -6,7 +6,6 @@ import { isUnreadable } from '../core/later-version.ts';
 import { addToCurve } from '../store/records/curve.ts';
 import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
 import { pruneAfterStep } from '../store/records/prune.ts';
-import { readRun } from '../store/records/run-reader.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
@@ -25,8 +24,7 @@ export function createRecordActivities(dependencies: Dependencies) {
     await addToCurve(store, state.run, state, [summary], checkFresh);
     await writeState(state, checkFresh);
     await removeJournals(store, state.run, state.step - KEPT_JOURNAL_STEPS);
-    const keepsAll = (await readRun(store, state.run))?.file.config.keepAll ?? true;
-    if (!keepsAll) await removeOldWeights(state, summary.step, checkFresh);
+    await removeOldWeights(state, summary.step, checkFresh);
   }
 
   /** Another run's broken file leaves this one with more than it needs, and does not end it. */

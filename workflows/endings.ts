@@ -28,8 +28,8 @@ export function failIfBroken({ status, controls }: Run): void {
 }
 
 /**
- * A run may not continue for ever with steps that train nothing. One that learned before
- * keeps its result; one that never trained a step is a mistake, and fails with what to change.
+ * A run may not continue for ever with steps that train nothing. One that learned before keeps its result; one that never
+ * trained a step is a mistake, and fails with what to change.
  */
 export function isLearningOver(status: RunStatus, { emptySteps, parent }: RunPosition): boolean {
   if (emptySteps < EMPTY_STEPS_LIMIT) return false;

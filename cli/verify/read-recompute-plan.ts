@@ -6,8 +6,8 @@ import { checkpointName, policyName, type CheckpointName } from '../../core/poli
 import { judgedKey, placeOfGroup, rolloutsKey } from '../../store/layout.ts';
 import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { readLineage } from '../../store/records/lineage.ts';
-import { checkpointOf, trainingOf, weightsOf, type Manifest } from '../../store/records/manifest.ts';
-import { isPruned } from '../../store/records/pruned.ts';
+import { checkpointOf, trainingOf, type Manifest } from '../../store/records/manifest.ts';
+import { readGone } from '../../store/records/pruned.ts';
 import type { Store } from '../../store/store.ts';
 import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
 import type { Verification } from '../../store/records/verify/verify-run.ts';
@@ -90,6 +90,5 @@ function planWork(
 }
 
 async function isGone(store: Store, { place, commit }: FoundParent): Promise<boolean> {
-  const gone = await Promise.all(weightsOf(commit.manifest).map((ref) => isPruned(store, place, commit, ref)));
-  return gone.includes(true);
+  return (await readGone(store, place, commit)) !== false;
 }

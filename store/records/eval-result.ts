@@ -36,8 +36,8 @@ export function findLostClasses(
   const rate = successRate(all);
   if (rate === null || all[rate] === 0) return [];
   const byClass = new Map<string, AttemptRecord[]>();
-  for (const [index, attempt] of attempts.entries())
-    byClass.set(classes[index]!, [...(byClass.get(classes[index]!) ?? []), attempt]);
+  for (const value of new Set(classes)) byClass.set(value, []);
+  for (const [index, attempt] of attempts.entries()) byClass.get(classes[index]!)!.push(attempt);
   const lost = [...byClass].filter(
     ([, its]) => its.length >= LEAST_OF_CLASS && (meanMetrics(its.map(({ metrics }) => metrics))[rate] ?? 0) === 0,
   );

@@ -10,8 +10,9 @@ import { branchOfStep } from '../../core/lineage.ts';
 import { checkpointName, policyName } from '../../core/policy-name.ts';
 import { listCheckpoints, listSteps, metricOf, rankByMetric, sizeOf, type CheckpointEntry } from './checkpoints.ts';
 import { childNumbers } from './children.ts';
+import { readStored, RunFileSchema } from './file-schemas.ts';
 import { readIntended } from './intended.ts';
-import { branchesPrefix, viewPrefix, type StepPlace } from '../layout.ts';
+import { branchesPrefix, runKey, viewPrefix, type StepPlace } from '../layout.ts';
 import { readLineage, readOldestSampler } from './lineage.ts';
 import { policiesOf, weightsOf, type Commit } from './manifest.ts';
 import { blobsWith, blobsWithout, markPruned, readPruned, type Pruned } from './pruned.ts';
@@ -153,7 +154,7 @@ function bothPlan(first: PrunePlan, second: PrunePlan): PrunePlan {
 export const PRUNED_EVERY = 10;
 
 /**
- * After a step of a run: the newest checkpoints stay whole, and the best before them; of older ones the adapters stay
+ * After a step of a run that does not keep all: the newest checkpoints stay whole, and the best before them; of older ones the adapters stay
  * of those that were evaluated. Depends on the step alone, so that a run that was killed stores the same in the end.
  */
 export async function pruneAfterStep(
@@ -163,6 +164,8 @@ export async function pruneAfterStep(
   check: () => void,
 ): Promise<PrunePlan | null> {
   if (asOf.step % PRUNED_EVERY !== 0 && asOf.step !== steps) return null;
+  const file = await readStored(store, runKey(run), RunFileSchema);
+  if (file === null || file.config.keepAll) return null;
   const keepBest = [{ metric: 'reward', count: 1 }];
   return prune(store, run, { keepLast: KEPT_WHOLE, keepBest, keepEvery: null, asOf }, check);
 }

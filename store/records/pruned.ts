@@ -40,18 +40,25 @@ export async function markPruned(store: Store, place: StepPlace, pruned: Pruned)
   if (!created) await store.replace(prunedKey(place), mark);
 }
 
+/** What of a step was removed on purpose and is gone: a pruned blob may be there, because something else has the same bytes. */
+export async function readGone(store: Store, place: StepPlace, { manifest }: Commit): Promise<Pruned> {
+  const pruned = await readPruned(store, place);
+  const lengths = await Promise.all(blobsWithout(manifest, pruned).map((ref) => store.blobBytes(ref)));
+  return lengths.includes(null) && pruned;
+}
+
 /** What is trained on, by a fork or after a rollback, needs its adapter and its optimizer state. */
 export async function requireUnpruned(store: Store, place: StepPlace, commit: Commit): Promise<void> {
-  const gone = await Promise.all(weightsOf(commit.manifest).map((ref) => isPruned(store, place, commit, ref)));
-  if (!gone.includes(true)) return;
+  const gone = await readGone(store, place, commit);
+  if (gone === false) return;
   const [name, { run }] = [policyName(place), place];
-  const hasAdapter = (await readPruned(store, place)) === 'optimizer';
-  const [what, others] = hasAdapter
-    ? [
-        'optimizer state',
-        `, start a new run with its adapter (temper export ${name}, then temper train --adapter FOLDER),`,
-      ]
-    : ['weights', ''];
+  const [what, others] =
+    gone === 'optimizer'
+      ? [
+          'optimizer state',
+          `, start a new run with its adapter (temper export ${name}, then temper train --adapter FOLDER),`,
+        ]
+      : ['weights', ''];
   throw badConfig(
     `${name} must have its ${what} to be trained further, but pruning removed it; choose a step that temper checkpoints ${run} lists as kept${others} or bring it back from a copy: temper checkpoints ${run} pull STORE --with-pruned`,
   );
