@@ -9,6 +9,10 @@ interface AnyFlag {
   readonly heading?: string;
   /** Of many flags, help shows those that most people need. */
   readonly isMain?: true;
+  /** Flags of which one must be given, too: `model`, or with a value, `format gguf`. */
+  readonly needs?: readonly string[];
+  /** Flags that must not be given with it, written likewise; said on one of the two sides. */
+  readonly excludes?: readonly string[];
 }
 
 interface BooleanFlag extends AnyFlag {
@@ -170,6 +174,11 @@ export function defineCommand<const F extends Flags, const A extends Arguments>(
   return command;
 }
 
+/** The same flags, each with these rules. */
+export function withRules<F extends Flags>(flags: F, rules: Pick<Flag, 'needs' | 'excludes'>): F {
+  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, ...rules }])) as unknown as F;
+}
+
 export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;
 /** By default the working folder's `agent.ts`. */
 export const AGENT_ARGUMENT = { placeholder: 'AGENT', optional: true } satisfies Argument;
@@ -184,6 +193,7 @@ export const ADAPTER_FLAG = {
   kind: 'text',
   placeholder: 'FOLDER',
   description: 'PEFT adapter to begin with: its base model, rank, alpha and modules are the run’s',
+  excludes: ['full-fine-tuning'],
 } satisfies Flag;
 export const REASON_FLAG = {
   kind: 'text',

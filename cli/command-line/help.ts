@@ -2,6 +2,7 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Argument, Command, Definition, Flag } from './command.ts';
+import { describeFlagRules } from './flag-rules.ts';
 
 /** `isWhole`: every flag of a command that has many, for `--help all`. */
 export function helpOf(command: Definition & Pick<Command, 'actions'>, isWhole = false): string {
@@ -55,7 +56,7 @@ function flagLines({ name, flags }: Definition, isWhole: boolean): string[] {
   const rows = shown.map(([flagName, flag]) => ({
     heading: (hasMany ? flag.heading : undefined) ?? OPTIONS,
     column: flagColumn(flagName, flag),
-    description: flag.description + shownDefault(flag) + alsoNamed(flag),
+    description: flag.description + describeFlagRules(flag) + shownDefault(flag) + alsoNamed(flag),
   }));
   rows.push({ heading: OPTIONS, column: '-h, --help', description: 'print this help' });
   const width = Math.max(...rows.map(({ column }) => column.length));

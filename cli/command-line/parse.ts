@@ -1,6 +1,7 @@
 /** Parses a command line with node:util's parseArgs. Every mistake is a UsageError with the flag and the remedy. */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { UsageError, closestName } from './errors.ts';
+import { checkFlagRules } from './flag-rules.ts';
 import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './command.ts';
 import { usageOf } from './help.ts';
 import { NEGATED, readArguments, readFlags } from './values.ts';
@@ -37,11 +38,10 @@ export function parseCommandLine<F extends Flags, A extends Arguments>(
   if (given.has(HELP)) return { isHelp: true, isWhole: positionals.at(-1) === ALL };
   const args = positionals.map(unmark);
   checkCount(command, args);
-  return {
-    isHelp: false,
-    args: readArguments(command.arguments, args),
-    flags: readFlags(command.flags, given),
-  };
+  const flags = readFlags(command.flags, given);
+  const effective = [...given].map(([name, texts]) => [name, texts.at(-1)!] as const);
+  checkFlagRules(command.flags, new Map(effective.filter(([, text]) => text !== NEGATED)));
+  return { isHelp: false, args: readArguments(command.arguments, args), flags };
 }
 
 /** Put before a negative number, which parseArgs takes for flags. No word of a command line has this character. */

@@ -22,7 +22,7 @@ import { toLine, writeNew } from './chats/write-new.ts';
 
 export async function distillRun(context: CommandContext<typeof distillCommand>): Promise<number> {
   const { flags, cwd, output } = context;
-  refuseForOthers(context);
+  requireOnePlace(context);
   if (fromTraces(flags)) return (await import('./traces/distill-traces.ts')).distillTraces(context);
   if (flags.top === null) throw new UsageError('--top is missing; pass --top 25%');
   const share = Number.parseFloat(flags.top) / 100;
@@ -49,20 +49,12 @@ function fromTraces(flags: Flags): boolean {
   return flags['from-otlp'] !== null || flags['from-langfuse'];
 }
 
-/** Attempts come from one place, and flags of another place would have no effect. */
-function refuseForOthers({ args, flags }: CommandContext<typeof distillCommand>): void {
+function requireOnePlace({ args, flags }: CommandContext<typeof distillCommand>): void {
   const places = [args.checkpoint, flags.attempts, flags['from-otlp'], flags['from-langfuse'] || null];
   if (places.filter((place) => place !== null).length !== 1)
     throw new UsageError(
       'attempts must come from one place: name a CHECKPOINT, or pass --attempts FOLDER, --from-otlp FILE or --from-langfuse',
     );
-  const idle = [
-    ...(fromTraces(flags) ? [] : (['scenarios', 'score'] as const)),
-    ...(flags['from-langfuse'] ? [] : (['since', 'most'] as const)),
-  ].find((name) => flags[name] !== null);
-  if (idle === undefined) return;
-  const needs = idle === 'since' || idle === 'most' ? '--from-langfuse' : '--from-otlp or --from-langfuse';
-  throw new UsageError(`--${idle} has no effect without ${needs}; remove it`);
 }
 
 /** Attempts of a run or of a folder; `source` is its name. */

@@ -1,4 +1,4 @@
-import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
+import { defineCommand, JSON_FLAG, withRules } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
@@ -38,7 +38,12 @@ export const doctorCommand = defineCommand({
   ],
   arguments: { agent: { placeholder: 'AGENT', optional: true } },
   flags: {
-    agent: { kind: 'texts', placeholder: 'NAME', description: "also check this agent's queue; repeatable" },
+    agent: {
+      kind: 'texts',
+      placeholder: 'NAME',
+      description: "also check this agent's queue; repeatable",
+      excludes: ['model'],
+    },
     model: {
       kind: 'text',
       placeholder: 'MODEL',
@@ -49,15 +54,16 @@ export const doctorCommand = defineCommand({
       kind: 'integer',
       minimum: 1,
       placeholder: 'N',
-      description: 'with --model: tokens of the longest conversation',
+      description: 'tokens of the longest conversation',
       default: "32768, or the model's context window",
+      needs: ['model'],
     },
-    'chat-template': RUN_FLAGS['chat-template'],
-    ...memoryFlags(),
-    ...ENGINE_FLAGS,
+    'chat-template': { ...RUN_FLAGS['chat-template'], needs: ['model'] },
+    ...withRules({ ...memoryFlags(), ...ENGINE_FLAGS }, { needs: ['model'] }),
     leases: {
       kind: 'boolean',
       description: 'look at the leases of resources instead, and end those of AGENT that leaked',
+      excludes: ['model', 'agent'],
     },
     json: JSON_FLAG,
   },

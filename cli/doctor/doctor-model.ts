@@ -17,7 +17,7 @@ import { flagText } from '../planning/project-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 
-export const PLANNED_FLAGS = ['chat-template', ...MEMORY_FLAGS] as const;
+const PLANNED_FLAGS = ['chat-template', ...MEMORY_FLAGS] as const;
 
 type PlannedFlags = Pick<CommandContext<typeof doctorCommand>['flags'], (typeof PLANNED_FLAGS)[number]>;
 type Memory = NonNullable<ModelReport['memory']>;

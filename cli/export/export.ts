@@ -54,10 +54,6 @@ function formatOf({ flags }: ExportContext, { name, config }: TrainedPolicy): Fo
     );
   if (!WHOLE.includes(format) && flags.dtype !== null)
     throw new UsageError('--dtype has no effect without --format merged or gguf; pass both, or leave it out');
-  if (format !== 'gguf' && flags.quantize !== null)
-    throw new UsageError('--quantize has no effect without --format gguf; pass both, or leave it out');
-  if (flags.quantize !== null && flags.dtype !== null)
-    throw new UsageError('--dtype has no effect with --quantize; leave one of them out');
   return format;
 }
 

@@ -25,6 +25,7 @@ export const gpuWorkerCommand = defineCommand({
     'no-train': {
       kind: 'boolean',
       description: 'only sample: another GPU worker must train. It needs no Temporal server',
+      excludes: ['devices', 'shard-base-model'],
     },
     device: {
       ...ENGINE_FLAGS.device,

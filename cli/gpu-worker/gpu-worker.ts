@@ -7,7 +7,7 @@ import { runGpuWorker } from '../../workers/local-stack/children/gpu-worker.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { engineOverrides } from '../command-line/engine-flags.ts';
 import { checkAllowedHosts } from '../command-line/listening.ts';
-import { UsageError, WorkFailed, EXIT } from '../command-line/errors.ts';
+import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { gpuWorkerCommand } from './command.ts';
 
@@ -15,7 +15,6 @@ type Context = CommandContext<typeof gpuWorkerCommand>;
 
 export async function serveAndTrain({ flags, project, env, output, signal }: Context): Promise<number> {
   const onEvent = createEventPrinter((line) => output.line(line));
-  if (flags['no-train']) refuseTrainingFlags(flags);
   const configured = await loadConfig(project, env);
   const place = { env, cache: cacheFolder(env) };
   const decided = await decideEngine(configured.engine, engineOverrides(flags), ANY_USE, place);
@@ -28,14 +27,6 @@ export async function serveAndTrain({ flags, project, env, output, signal }: Con
   if (code === EXIT.ok || code === EXIT.usage) return code;
   if (signal.aborted) return EXIT.ok;
   throw new WorkFailed(`the GPU worker ended (${code ?? 'killed'}); see its last lines, then start it again`);
-}
-
-function refuseTrainingFlags(flags: Context['flags']): void {
-  const idle = (['devices', 'shard-base-model'] as const).find((name) => flags[name]);
-  if (idle === undefined) return;
-  throw new UsageError(
-    `--${idle} has no effect with --no-train (it says how base models are trained); leave one of them out`,
-  );
 }
 
 function engineOf(configured: EngineConfig, flags: Context['flags'], kind: EngineKind): MergedEngine {

@@ -22,25 +22,27 @@ export const PRODUCTION_FLAGS = {
     kind: 'integer',
     placeholder: 'N',
     minimum: 1,
-    description: 'with --from-production: fewest such conversations; with fewer, nothing is trained',
+    description: 'fewest such conversations; with fewer, nothing is trained',
     default: '1',
+    needs: ['from-production'],
   },
   epochs: {
     heading,
     kind: 'integer',
     placeholder: 'N',
     minimum: 1,
-    description: 'with --from-production: how often each conversation is trained',
+    description: 'how often each conversation is trained',
     default: '1',
+    needs: ['from-production'],
   },
   'max-policy-age': {
     heading,
     kind: 'integer',
     placeholder: 'N',
     minimum: 0,
-    description:
-      'with --from-production: most optimizer steps between the policy that answered and the one that trains',
+    description: 'most optimizer steps between the policy that answered and the one that trains',
     default: String(MAX_POLICY_AGE),
+    needs: ['from-production'],
   },
 } satisfies Flags;
 

@@ -7,7 +7,6 @@ import { TemperError } from '../../core/failures.ts';
 import { SUPERVISED } from '../../core/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { WARM_START_FLAGS } from './run-flag-table.ts';
 
 export interface ExamplesFile {
   /** File name without folder and extension. */
@@ -83,20 +82,15 @@ export interface WarmStart {
   readonly examples: Uint8Array | null;
 }
 
-/** Reads `--warm-start FILE`: the first steps train its examples. Without a file, its other flags are refused. */
+/** Reads `--warm-start FILE`: the first steps train its examples. */
 export async function readWarmStart(
   file: string | null,
   values: ReadonlyMap<string, unknown>,
   cwd: string,
 ): Promise<WarmStart> {
-  const given = supervisedFields(values);
-  if (file === null) {
-    const idle = Object.entries(WARM_START_FLAGS).find(([, { path }]) => values.has(path));
-    if (idle === undefined) return { options: {}, examples: null };
-    throw new UsageError(`--${idle[0]} has no effect without --warm-start; pass --warm-start FILE, or leave it out`);
-  }
+  if (file === null) return { options: {}, examples: null };
   const examples = await readExamplesFile(file, cwd);
-  const supervised = planSupervisedSteps(examples, given);
+  const supervised = planSupervisedSteps(examples, supervisedFields(values));
   const steps = supervised.steps ?? stepsOfEpochs(supervised, 1);
   return { options: { supervised: { ...supervised, steps } }, examples: examples.bytes };
 }

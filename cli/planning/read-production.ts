@@ -6,24 +6,15 @@ import type { FlagValues } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { plural } from '../../core/format.ts';
 import type { Parent } from './find-parent.ts';
-import { CONVERSATIONS_PER_STEP, MAX_POLICY_AGE, PLAY_FLAGS, PRODUCTION_FLAGS } from './production-flags.ts';
+import { CONVERSATIONS_PER_STEP, MAX_POLICY_AGE, PLAY_FLAGS, type PRODUCTION_FLAGS } from './production-flags.ts';
 
 type ProductionFlags = FlagValues<typeof PRODUCTION_FLAGS>;
 
-/** Null: the agent is played. Flags that then have no effect are refused. */
+/** Null: the agent is played. */
 export function readProductionSource(flags: ProductionFlags): ProductionSource | null {
-  const { 'from-production': run, ...others } = flags;
-  if (run !== null) {
-    const { 'at-least': atLeast, 'max-policy-age': maxPolicyAge, epochs } = others;
-    return { run, atLeast: atLeast ?? 1, maxPolicyAge: maxPolicyAge ?? MAX_POLICY_AGE, epochs: epochs ?? 1 };
-  }
-  const idle = Object.entries(PRODUCTION_FLAGS).find(
-    ([name]) => (flags[name as keyof ProductionFlags] ?? null) !== null,
-  );
-  if (idle === undefined) return null;
-  throw new UsageError(
-    `--${idle[0]} has no effect without --from-production; pass --from-production RUN, or leave it out`,
-  );
+  const { 'from-production': run, 'at-least': atLeast, 'max-policy-age': maxPolicyAge, epochs } = flags;
+  if (run === null) return null;
+  return { run, atLeast: atLeast ?? 1, maxPolicyAge: maxPolicyAge ?? MAX_POLICY_AGE, epochs: epochs ?? 1 };
 }
 
 export function refusePlayFlags(flags: Readonly<Record<string, unknown>>): void {

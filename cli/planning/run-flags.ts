@@ -60,7 +60,6 @@ export function loraFlag({ option }: LoraDifference): string {
 /** Overrides `start` and the defaults by the given values. Checks each field's schema, then the rules between fields. */
 export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unknown>): RunConfig {
   const rows = rowsOf(start);
-  refuseAdapterFlags(values, rows);
   const options = structuredClone(start) as unknown as Record<string, unknown>;
   const help = isSupervisedOnly(start) ? 'temper sft --help' : 'temper train --help';
   for (const [path, value] of values) {
@@ -83,16 +82,6 @@ export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unk
 /** Handles `--no-full-fine-tuning`: keeps the adapter that the run starts from, or makes a new one. */
 function keepAdapter({ train }: RunOptions, options: Record<string, unknown>): void {
   if (train?.lora === null) setPath(options, LORA.split('.'), {});
-}
-
-/** Refuses LoRA flags with `--full-fine-tuning`. */
-function refuseAdapterFlags(values: ReadonlyMap<string, unknown>, rows: FlagRows): void {
-  if (values.get(LORA) !== null) return;
-  const given = rows.find(([, { path }]) => path.startsWith(`${LORA}.`) && values.has(path));
-  if (given !== undefined)
-    throw new UsageError(
-      `--${given[0]} has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out`,
-    );
 }
 
 export function checkField(

@@ -2,33 +2,13 @@
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
-import type { RunOptions } from '../../core/run-defaults.ts';
-import {
-  isOfModel,
-  PEFT_CONFIG_FILE,
-  readPeftAdapter,
-  startFrom,
-  type PeftAdapter,
-} from '../../store/records/peft-adapter.ts';
+import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '../../store/records/peft-adapter.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraFlag } from './run-flags.ts';
 
 /** Null if none was given. */
 export async function readStartAdapter(text: string | null, cwd: string): Promise<PeftAdapter | null> {
   return text === null ? null : readPeftAdapter(resolve(cwd, text), '--adapter');
-}
-
-/** Run options with the adapter's files and its shape, unless flags change it. */
-export function startWith(
-  adapter: PeftAdapter | null,
-  start: RunOptions,
-  values: ReadonlyMap<string, unknown>,
-): RunOptions {
-  if (adapter !== null && values.get('train.lora') === null)
-    throw new UsageError(
-      `--adapter ${adapter.folder} has no effect with --full-fine-tuning (all weights are trained, without an adapter); leave one of them out`,
-    );
-  return startFrom(adapter, start);
 }
 
 /** Shape and base model of the run must be those of the adapter. */

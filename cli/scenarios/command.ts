@@ -24,6 +24,7 @@ export const scenariosCommand = defineCommand({
       kind: 'text',
       placeholder: 'SERVER',
       description: 'MCP server whose tools the scenarios are for: a command line or a URL',
+      excludes: ['from-task'],
     },
     'from-task': {
       kind: 'text',
@@ -65,25 +66,30 @@ export const scenariosCommand = defineCommand({
       placeholder: 'MODEL',
       description: 'model that tries them: hosted, or a base model or CHECKPOINT on the local stack',
       default: 'that of --model',
+      excludes: ['attempts 0'],
     },
     'max-turns': {
       kind: 'integer',
       minimum: 1,
       maximum: 64,
       placeholder: 'N',
-      description: 'answers of the model in one attempt, with --from-mcp',
+      description: 'answers of the model in one attempt',
       default: '10',
+      needs: ['from-mcp'],
+      excludes: ['attempts 0'],
     },
     tools: {
       kind: 'list',
       placeholder: 'NAMES',
       description: 'tools of the MCP server to use',
       default: 'all, and its resources',
+      needs: ['from-mcp'],
     },
     'mcp-env': {
       kind: 'texts',
       placeholder: 'NAME',
       description: 'environment variable passed on to the MCP server, or the bearer token for a URL; repeatable',
+      needs: ['from-mcp'],
     },
     'max-cost-usd': {
       kind: 'number',
@@ -111,6 +117,7 @@ export const scenariosCommand = defineCommand({
       placeholder: 'N',
       description: 'attempts played at once',
       default: '8',
+      excludes: ['attempts 0'],
     },
     out: {
       kind: 'text',

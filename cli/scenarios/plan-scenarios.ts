@@ -34,7 +34,6 @@ export async function planScenarios(context: ScenariosContext): Promise<Scenario
   const source = readSource(flags);
   const count = flags.count ?? DEFAULTS.count;
   const heldOut = readHeldOut(flags['held-out'], count);
-  checkTrying(flags);
   const store = await openProjectStore(project, env);
   const train = resolve(cwd, flags.out ?? DEFAULTS.out);
   const files = { train, heldOut: heldOutFile(train) };
@@ -64,9 +63,6 @@ function readSource(flags: Flags): Source {
   if ((place === null) === (task === null))
     throw new UsageError('scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT');
   if (place !== null) return { mcp: parseMcp({ flag: '--from-mcp', place, only, env }) };
-  const without = (['tools', 'max-turns'] as const).find((name) => flags[name] !== null);
-  const unused = without ?? (env.length > 0 ? 'mcp-env' : undefined);
-  if (unused !== undefined) throw new UsageError(`--${unused} has no effect without --from-mcp; leave it out`);
   if (task!.trim() === '')
     throw new UsageError('--from-task must be a task in one sentence, got an empty text; pass one');
   return { task: task! };
@@ -83,12 +79,6 @@ function readHeldOut(given: number | null, count: number): number {
   throw new UsageError(
     `--held-out must be less than --count ${count}, or nothing is left to train on, got ${heldOut}; pass --held-out ${defaultHeldOut(count)}`,
   );
-}
-
-function checkTrying(flags: Flags): void {
-  if (flags.attempts !== 0) return;
-  const unused = (['try-with', 'max-turns', 'concurrency'] as const).find((name) => flags[name] !== null);
-  if (unused !== undefined) throw new UsageError(`--${unused} has no effect with --attempts 0; leave it out`);
 }
 
 type Models = Pick<ScenariosPlan, 'model' | 'tryWith' | 'players'>;

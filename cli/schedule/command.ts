@@ -36,7 +36,12 @@ export const scheduleCreateCommand = defineCommand({
       description: 'name of the schedule',
       required: 'pass a name such as --name nightly (its runs are nightly-1, nightly-2, …)',
     },
-    every: { kind: 'text', placeholder: 'T', description: 'interval, counted from now: 30m, 6h, 1d, 2w' },
+    every: {
+      kind: 'text',
+      placeholder: 'T',
+      description: 'interval, counted from now: 30m, 6h, 1d, 2w',
+      excludes: ['cron'],
+    },
     cron: { kind: 'text', placeholder: 'LINE', description: 'cron line of five fields, in UTC' },
     from: {
       kind: 'text',

@@ -81,7 +81,6 @@ export function checkScheduleName(name: string): string {
 }
 
 export function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
-  if (every !== null && cron !== null) throw new UsageError('--every and --cron cannot be combined; pass one of them');
   if (every !== null) return { text: `every ${every}`, everyMs: parseInterval(every), cron: null };
   if (cron !== null) return { text: `cron ${parseCron(cron)}`, everyMs: null, cron: parseCron(cron) };
   throw new UsageError("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");

@@ -20,18 +20,12 @@ export interface RecordingPlan {
   readonly isNewKey: boolean;
 }
 
-const NEEDS_RECORD = ['record-share', 'record-days', 'redact'] as const;
-
 /** Null: nothing is recorded. */
 export function planRecording(
   { flags, env, cwd, output }: Pick<ServeContext, 'flags' | 'env' | 'cwd' | 'output'>,
   { key }: Pick<KeyedPlace, 'key'>,
 ): RecordingPlan | null {
-  const idle = NEEDS_RECORD.find((name) => flags[name] !== null);
-  if (!flags.record) {
-    if (idle !== undefined) throw new UsageError(`--${idle} has no effect without --record; pass --record, too`);
-    return null;
-  }
+  if (!flags.record) return null;
   const redact = flags.redact === null ? null : resolve(cwd, flags.redact);
   if (redact !== null && !existsSync(redact)) throw new UsageError(`--redact ${redact} must be a file; pass its path`);
   const given = env[FEEDBACK_KEY_VARIABLE] || null;

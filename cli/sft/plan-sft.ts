@@ -4,6 +4,7 @@ import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import type { CheckpointName } from '../../core/policy-name.ts';
 import { layoutOf, type RunOptions } from '../../core/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/supervised.ts';
+import { startFrom } from '../../store/records/peft-adapter.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import type { BaseModel } from '../../workers/base-models/base-model.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -16,7 +17,7 @@ import { planSupervisedSteps, readExamplesFile, stepsOfEpochs, supervisedFields 
 import { checkRunName } from '../planning/find-existing.ts';
 import { planRun, type RunPlan } from '../planning/plan-run.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
-import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
+import { readStartAdapter } from '../planning/start-adapter.ts';
 import type { SftContext } from './command.ts';
 
 export async function planSft(context: SftContext): Promise<RunPlan> {
@@ -36,7 +37,7 @@ export async function planSft(context: SftContext): Promise<RunPlan> {
   const supervised = planSupervisedSteps(examples, supervisedFields(values));
   const names = { run, agent: SUPERVISED_AGENT, baseModel: model.name };
   const fresh = { ...names, steps: stepsOf(flags, supervised), ...beginWith(parent, recorded), supervised };
-  const asked = applyRunFlags(startWith(adapter, fresh, values), values);
+  const asked = applyRunFlags(startFrom(adapter, fresh), values);
   const hasOwnMicroBatch = parent !== null || values.has('train.microBatchTokens');
   const given = { agentFile: null, reference: null, template, adapter, examples: examples.bytes, hasOwnMicroBatch };
   return planRun({ asked, model, parent, known, store, flags, ...given }, context);

@@ -1,6 +1,7 @@
 /** Plan of a run from an agent's file and flags. */
 import { layoutOf } from '../../core/run-defaults.ts';
 import { roleTrainOptions } from '../../core/role-rules.ts';
+import { startFrom } from '../../store/records/peft-adapter.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readBaseModel, requireBaseModel } from '../planning/base-model.ts';
@@ -14,7 +15,7 @@ import { readWarmStart } from '../planning/read-examples.ts';
 import { roleOptions } from '../planning/read-roles.ts';
 import { readProductionSource } from '../planning/read-production.ts';
 import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
-import { readStartAdapter, startWith } from '../planning/start-adapter.ts';
+import { readStartAdapter } from '../planning/start-adapter.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { TrainContext } from './command.ts';
 import { planProductionRun } from './plan-production-run.ts';
@@ -41,7 +42,7 @@ export async function planTrain(context: TrainContext): Promise<RunPlan> {
   const train = { ...layoutOf(recorded), ...roleTrainOptions(agent) };
   const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };
   const fresh = { ...names, ...ofAgent, train, ...options };
-  const asked = applyRunFlags(startWith(adapter, fresh, values), values);
+  const asked = applyRunFlags(startFrom(adapter, fresh), values);
   const hasOwnMicroBatch = values.has('train.microBatchTokens');
   const files = { agentFile, template, adapter, examples };
   return planRun({ asked, model, parent: null, known, reference, hasOwnMicroBatch, store, flags, ...files }, context);

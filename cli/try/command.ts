@@ -35,6 +35,7 @@ export const tryCommand = defineCommand({
       placeholder: 'N',
       description: 'play a sample of N scenarios, the same each time',
       default: '3',
+      excludes: ['scenario'],
     },
     attempts: { kind: 'integer', minimum: 1, placeholder: 'N', description: 'attempts at each scenario', default: '2' },
     temperature: {

@@ -36,7 +36,7 @@ const DEFAULT_ATTEMPTS = 2;
 
 export async function planTry(context: TryContext): Promise<TryPlan> {
   const { flags, args, project, cwd, env } = context;
-  checkSelection(flags);
+  refuseRepeated(flags);
   const agentFile = await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
   const configured = await configuredFlags(project, env);
@@ -65,9 +65,7 @@ export async function planTry(context: TryContext): Promise<TryPlan> {
 
 type Flags = TryContext['flags'];
 
-function checkSelection({ scenario, scenarios }: Flags): void {
-  if (scenario.length > 0 && scenarios !== null)
-    throw new UsageError('--scenarios has no effect with --scenario, which names them; leave one of them out');
+function refuseRepeated({ scenario }: Flags): void {
   const twice = scenario.find((id, index) => scenario.indexOf(id) !== index);
   if (twice !== undefined)
     throw new UsageError(`--scenario ${twice} is given twice; pass it once, and --attempts for more attempts`);

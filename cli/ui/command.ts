@@ -28,7 +28,7 @@ export const uiCommand = defineCommand({
       placeholder: 'DIR',
       description: 'write a static site into this folder instead, which opens without a server',
     },
-    run: { kind: 'texts', placeholder: 'RUN', description: 'with --export: only this run; repeatable' },
+    run: { kind: 'texts', placeholder: 'RUN', description: 'only this run; repeatable', needs: ['export'] },
     json: { ...JSON_FLAG, description: `print one JSON object when it is ready; needs ${UI_KEY_VARIABLE}` },
   },
   run: async (context): Promise<number> => (await import('./ui.ts')).openInBackground(context),

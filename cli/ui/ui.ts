@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import type { ServerInfo } from '../../views/api/run-views.ts';
 import { SharedAnswers } from '../../views/context/shared-answers.ts';
 import { version } from '../../workers/version.ts';
-import { EXIT, UsageError } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
 import { readPageFiles } from '../page-files/page-files.ts';
 import { printJson, type Output } from '../terminal/output.ts';
@@ -39,7 +39,6 @@ export function openInBackground(context: UiContext): Promise<number> {
 
 export async function openUi(context: UiContext): Promise<number> {
   const store = await openUiStore(context);
-  checkExportFlags(context.flags);
   if (context.flags.export !== null) return exportTo(context, store, context.flags.export);
   await serveUntil(context, planKeyedPlace(KEYED, context), store);
   return EXIT.ok;
@@ -52,11 +51,6 @@ async function exportTo(context: UiContext, store: Store, folder: string): Promi
   } finally {
     await views.index.close();
   }
-}
-
-function checkExportFlags({ export: folder, run }: UiContext['flags']): void {
-  if (folder === null && run.length > 0)
-    throw new UsageError('--run has no effect without --export: temper ui shows every run; leave it out');
 }
 
 async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): Promise<void> {

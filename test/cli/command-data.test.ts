@@ -104,6 +104,37 @@ test.each([
   expect(() => parse(words)).toThrow(message);
 });
 
+describe('rules between flags', () => {
+  const rules = define({
+    name: 'write',
+    summary: '',
+    arguments: {},
+    flags: {
+      format: { kind: 'choice', choices: ['peft', 'gguf'], ...N },
+      quantize: { kind: 'text', needs: ['format gguf', 'elsewhere'], ...N, description: 'how' },
+      all: { kind: 'boolean', description: '', negatable: true },
+      step: { kind: 'texts', excludes: ['all', 'elsewhere'], ...N, description: 'which' },
+    },
+  });
+
+  test.each([
+    ['--quantize x', '--quantize has no effect without --format gguf; pass both, or leave it out'],
+    ['--format peft --quantize x', '--quantize has no effect without --format gguf; pass both, or leave it out'],
+    ['--all --step 1', '--step and --all exclude each other; leave one of them out'],
+  ])('%s is refused', (words, message) => {
+    expect(() => parseCommandLine(rules, words.split(' '))).toThrow(message);
+  });
+
+  test.each(['--format gguf --quantize x', '--all', '--no-all --step 1', '--all --no-all --step 1'])('%s', (words) => {
+    expect(parseCommandLine(rules, words.split(' ')).isHelp).toBe(false);
+  });
+
+  test('help shows them', () => {
+    expect(helpOf(rules)).toContain('  --quantize N  how (with --format gguf or --elsewhere)');
+    expect(helpOf(rules)).toContain('  --step N      which (not with --all or --elsewhere)');
+  });
+});
+
 test('an argument that repeats is a list', () => {
   const set = define({
     ...command,

@@ -95,10 +95,7 @@ test('a resource that the agent no longer has is left, and said so', async () =>
 
 test.each([
   [['agent.ts'], 'temper: agent.ts has no effect without --leases; pass --agent NAME to check the queue of an agent'],
-  [
-    ['--leases', '--model', 'pocket'],
-    'temper: --model and --agent have no effect with --leases; run temper doctor twice',
-  ],
+  [['--leases', '--model', 'pocket'], 'temper: --leases and --model exclude each other; leave one of them out'],
   [['--leases', 'none.ts'], 'the agent file PROJECT/none.ts does not exist'],
 ])('temper doctor %j is refused', async (words, message) => {
   expect(await complaintIn(await makeProject(), ['doctor', ...words])).toContain(message);

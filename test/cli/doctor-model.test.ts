@@ -165,7 +165,7 @@ test.each([
   [['--load-in-4bit'], '--load-in-4bit has no effect without --model; pass both, or leave it out'],
   [['--devices', '2'], '--devices has no effect without --model; pass both, or leave it out'],
   [['--dtype', 'float32'], '--dtype has no effect without --model; pass both, or leave it out'],
-  [['--model', 'pocket', '--agent', 'a'], '--agent has no effect with --model; run temper doctor twice'],
+  [['--model', 'pocket', '--agent', 'a'], '--agent and --model exclude each other; leave one of them out'],
 ])('%j is refused', async (flags, message) => {
   expect(await complaintIn(temporaryFolder(), ['doctor', ...flags])).toContain(message);
 });

@@ -116,7 +116,7 @@ describe('what cannot be exported', () => {
     );
     expect(await complaint('demo@2', '--to', 'x', '--quantize', 'q8_0')).toContain('without --format gguf');
     const both = ['--format', 'gguf', '--quantize', 'q8_0', '--dtype', 'float16'];
-    expect(await complaint('demo@2', '--to', 'x', ...both)).toContain('--dtype has no effect with --quantize');
+    expect(await complaint('demo@2', '--to', 'x', ...both)).toContain('--quantize and --dtype exclude each other');
     expect(await complaint('demo@2', '--to', 'x', '--dtype', 'float16')).toContain('without --format merged or gguf');
     expect(await complaint('demo@9', '--to', 'x')).toContain('demo@9 is not committed');
   });

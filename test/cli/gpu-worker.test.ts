@@ -113,7 +113,7 @@ test('one that only samples takes no training, whatever the project says of it',
   });
   for (const flags of [['--devices', '2'], ['--shard-base-model']])
     expect(await complaintIn(project, ['gpu-worker', '--no-train', ...flags], { env: key })).toBe(
-      `temper: ${flags[0]} has no effect with --no-train (it says how base models are trained); leave one of them out`,
+      `temper: --no-train and ${flags[0]} exclude each other; leave one of them out`,
     );
 });
 

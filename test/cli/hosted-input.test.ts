@@ -92,14 +92,17 @@ describe('temper scenarios', () => {
 
   test.each([
     ['--model openai/gpt-5', 'scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT'],
-    [`${TASK} --from-mcp npx`, 'scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT'],
+    [`${TASK} --from-mcp npx`, '--from-mcp and --from-task exclude each other; leave one of them out'],
     ['--from-task  --model openai/x', '--from-task must be a task in one sentence, got an empty text; pass one'],
     ['--from-task Add', '--model is missing; pass a hosted model such as openai/gpt-5-mini'],
     [`${TASK} --count 0`, '--count must be a whole number from 2 to 10000, got "0"; pass --count N'],
     [`${TASK} --count 6 --held-out 6`, '--held-out must be less than --count 6, or nothing is left to train on, got 6'],
-    [`${TASK} --tools add`, '--tools has no effect without --from-mcp; leave it out'],
-    [`${TASK} --mcp-env TOKEN`, '--mcp-env has no effect without --from-mcp; leave it out'],
-    [`${TASK} --attempts 0 --try-with openai/x`, '--try-with has no effect with --attempts 0; leave it out'],
+    [`${TASK} --tools add`, '--tools has no effect without --from-mcp; pass both, or leave it out'],
+    [`${TASK} --mcp-env TOKEN`, '--mcp-env has no effect without --from-mcp; pass both, or leave it out'],
+    [
+      `${TASK} --attempts 0 --try-with openai/x`,
+      '--try-with and --attempts 0 exclude each other; leave one of them out',
+    ],
     [`${TASK} --max-cost-usd 1`, '--max-cost-usd has no effect while the price of openai/gpt-5-mini is unknown; pass'],
     ['--from-task Add --model pocket', '--model must be a hosted model (it writes the scenarios), got pocket; pass'],
   ])('%s', async (flags, rule) => {

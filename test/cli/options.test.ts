@@ -99,12 +99,12 @@ const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<objec
     const { environment: _, ...opened } = await openAuto(contextOf(autoCommand, project, words, ENV));
     return opened;
   },
-  train: (words) => planTrain(contextOf(trainCommand, project, words, ENV)),
-  sft: (words) => planSft(contextOf(sftCommand, project, words, ENV)),
-  fork: (words) => planFork(contextOf(forkCommand, project, words, ENV)),
-  eval: (words) => planEval(contextOf(evalCommand, project, words, ENV)),
-  scenarios: (words) => planScenarios(contextOf(scenariosCommand, project, words, ENV)),
-  try: (words) => planTry(contextOf(tryCommand, project, words, ENV)),
+  train: async (words) => planTrain(contextOf(trainCommand, project, words, ENV)),
+  sft: async (words) => planSft(contextOf(sftCommand, project, words, ENV)),
+  fork: async (words) => planFork(contextOf(forkCommand, project, words, ENV)),
+  eval: async (words) => planEval(contextOf(evalCommand, project, words, ENV)),
+  scenarios: async (words) => planScenarios(contextOf(scenariosCommand, project, words, ENV)),
+  try: async (words) => planTry(contextOf(tryCommand, project, words, ENV)),
   'schedule create': async (words) => {
     const context = contextOf(scheduleCreateCommand, project, words, ENV);
     const production = readProductionSource(context.flags);

@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const writeAdapter = (config: object, names?: string[]) => writePeftAdapter(join(project, 'adapter'), config, names);
 
-const plan = (...flags: string[]) =>
+const plan = async (...flags: string[]) =>
   planTrain(contextOf(trainCommand, project, ['agent.ts', '--base-model', 'pocket', ...flags]));
 const planned = (...flags: string[]) => plan('--adapter', 'adapter', ...flags);
 const refused = async (...flags: string[]) =>
@@ -53,7 +53,7 @@ describe('temper train --adapter', () => {
       '--lora-layers 0-1',
       '--lora-layers must stay [1] (the run begins with --adapter …/adapter), got [0,1]; leave',
     ],
-    [{}, '--full-fine-tuning', '--adapter …/adapter has no effect with --full-fine-tuning (all weights are trained'],
+    [{}, '--full-fine-tuning', '--adapter and --full-fine-tuning exclude each other; leave one of them out'],
     [
       {},
       '--adapter nowhere',
@@ -110,12 +110,12 @@ test('temper sft --adapter begins with it alike', async () => {
   const line = JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content: 'hello' })) });
   await writeFile(join(project, 'chats.jsonl'), `${line}\n${line.replace('hello', 'bye')}\n`);
   const words = ['chats.jsonl', '--base-model', 'pocket', '--adapter', 'adapter'];
-  const sft = (...flags: string[]) => planSft(contextOf(sftCommand, project, [...words, ...flags]));
+  const sft = async (...flags: string[]) => planSft(contextOf(sftCommand, project, [...words, ...flags]));
   const { config, adapterFiles } = await sft();
   const trained = await planned();
   expect(config.startAdapter).toEqual(trained.config.startAdapter);
   expect(config.train.lora).toEqual(trained.config.train.lora);
   expect(adapterFiles).toEqual(trained.adapterFiles);
   await expect(sft('--lora-rank', '16')).rejects.toThrow('--lora-rank must stay 8 (the run begins with --adapter ');
-  await expect(sft('--full-fine-tuning')).rejects.toThrow('has no effect with --full-fine-tuning');
+  await expect(sft('--full-fine-tuning')).rejects.toThrow('--adapter and --full-fine-tuning exclude each other');
 });

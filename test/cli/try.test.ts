@@ -248,7 +248,7 @@ describe('bad input is one line', () => {
     ],
     [
       ['--scenario', 'b', '--scenarios', '2'],
-      'temper: --scenarios has no effect with --scenario, which names them; leave one of them out',
+      'temper: --scenarios and --scenario exclude each other; leave one of them out',
     ],
     [
       ['--eval'],

@@ -75,14 +75,16 @@ describe('all weights', () => {
   });
 
   test('what needs an adapter is refused with the reason', async () => {
-    expect(await refusal(FULL, '--lora-dropout', '0.1')).toContain('--lora-dropout has no effect with --full');
-    expect(await refusal(FULL, '--lora-dora')).toContain('--lora-dora has no effect with --full-fine-tuning');
+    expect(await refusal(FULL, '--lora-dropout', '0.1')).toContain(
+      '--lora-dropout and --full-fine-tuning exclude each',
+    );
+    expect(await refusal(FULL, '--lora-dora')).toContain('--lora-dora and --full-fine-tuning exclude each');
     expect(await refusal(FULL, '--devices', '2', '--shard-base-model')).toContain('only frozen weights can be sharded');
     expect(await refusal(FULL, '--load-in-4bit')).toContain('because weights in 4 bits are frozen');
     expect(await forking('full@2', 'agent.ts', '--load-in-4bit')).toContain('weights in 4 bits are frozen');
     expect(await refusal(FULL, '--engine', 'vllm')).toContain('--full-fine-tuning needs the embedded engine: vLLM');
     await configure({ train: { 'lora-rank': 4 } });
-    expect(await refusal(FULL)).toContain('--lora-rank has no effect with --full-fine-tuning');
+    expect(await refusal(FULL)).toContain('--lora-rank and --full-fine-tuning exclude each other');
     await configure({ engine: { loadIn4bit: true } });
     expect(await refusal(FULL)).toContain('got --full-fine-tuning');
     expect(await scheduling(FULL)).toContain('weights in 4 bits are frozen');

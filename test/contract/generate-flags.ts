@@ -5,6 +5,8 @@ import { inspect } from 'node:util';
 import { z } from 'zod';
 import type { OptionMeta, OptionSection } from '../../core/contract-options.ts';
 import { LOSS_NAMES, RunConfig } from '../../core/contract.ts';
+import { describeFlagRules } from '../../cli/command-line/flag-rules.ts';
+import type { RunFlag } from '../../cli/planning/run-flag.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
 export const FLAGS_FILE = fileURLToPath(new URL('../../cli/planning/run-flag-table.ts', import.meta.url));
@@ -50,7 +52,7 @@ export function generateFlags(): string {
     HEADER,
     table(
       'RUN_FLAGS',
-      RUN.map(({ flag, ...option }) => [flag, literal(rowOf(option))]),
+      RUN.map((option) => [option.flag, literal(rowOf(option))]),
     ),
     'export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);\n',
     table(
@@ -59,14 +61,17 @@ export function generateFlags(): string {
     ),
     table(
       'EXAMPLE_FLAGS',
-      ofExamples.map(({ flag, ...option }) => [flag, literal(rowOf(option))]),
+      ofExamples.map((option) => [option.flag, literal(rowOf(option))]),
     ),
     table(
       'WARM_START_FLAGS',
-      WARM.map(({ flag, ...option }) =>
-        flag.startsWith(WARM_START)
-          ? [flag, literal(rowOf(option))]
-          : [warmStartFlag(flag), `EXAMPLE_FLAGS[${literal(flag)}]`],
+      WARM.map((option) =>
+        option.flag.startsWith(WARM_START)
+          ? [option.flag, literal(rowOf(option))]
+          : [
+              warmStartFlag(option.flag),
+              `{ ...EXAMPLE_FLAGS[${literal(option.flag)}], needs: [${literal(WARM_START)}] }`,
+            ],
       ),
     ),
   ].join('\n');
@@ -143,7 +148,7 @@ function literal(value: string | object): string {
   return inspect(value, { breakLength: Infinity, maxStringLength: null });
 }
 
-function rowOf(option: Omit<Option, 'flag'>): object {
+function rowOf(option: Option): object {
   const kind = kindOf(option);
   const row = {
     kind,
@@ -159,8 +164,15 @@ function rowOf(option: Omit<Option, 'flag'>): object {
     default: shownDefault(option, kind),
     heading: HEADINGS[option.section],
     isMain: option.isMain,
+    ...rulesOf(option),
   };
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
+}
+
+/** An adapter has no weights of the base model to train; the other flags of a warm start need its file. */
+function rulesOf({ path, flag }: Option): Pick<RunFlag, 'needs' | 'excludes'> {
+  if (path.startsWith('train.lora.')) return { excludes: ['full-fine-tuning'] };
+  return flag.startsWith(`${WARM_START}-`) ? { needs: [WARM_START] } : {};
 }
 
 function choicesOf({ schema }: Pick<Option, 'schema'>): readonly unknown[] {
@@ -192,7 +204,8 @@ function docsRow(option: Option): string {
   const kind = kindOf(option);
   const flag = option.section === WARM_START ? warmStartFlag(option.flag) : option.flag;
   const placeholder = kind === 'boolean' ? '' : ` ${option.placeholder ?? PLACEHOLDERS[kind]}`;
-  const meaning = [option.description, option.more].filter((text) => text !== undefined).join('; ');
+  const described = [option.description, option.more].filter((text) => text !== undefined).join('; ');
+  const meaning = described + describeFlagRules(rulesOf(option)).replaceAll(/--[a-z-]+/g, '`$&`');
   return `| \`--${flag}${placeholder}\` | ${TYPES[kind] ?? kind} | ${docsDefault(option, kind)} | ${meaning} |`;
 }
 
