@@ -12,6 +12,7 @@ import type { External } from './external.ts';
 import type { Ruler } from './judge/ruler.ts';
 import type { NoResources, Resources, ResourceValues } from './resources/resource.ts';
 import type { ToolServer } from './mcp/tool-server.ts';
+import type { Rewrite } from './programs/program.ts';
 
 /** One thing to play, as JSON; `id` names it in results and must be its own. */
 export interface Scenario {
@@ -78,6 +79,11 @@ export interface FinishedGroup<S extends Scenario = Scenario> {
 /** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
 type GroupRewards = readonly (number | PartialRewards)[];
 
+export interface GatewayOptions {
+  /** Changes each request of the process; see `Rewrite`. */
+  rewrite?: Rewrite;
+}
+
 export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> {
   scenario: S;
   /** Values that the setups of the agent's `resources` returned, by name. */
@@ -92,6 +98,11 @@ export interface RolloutContext<S extends Scenario = Scenario, R extends Resourc
   baseURL: string;
   /** For SDKs that require one. */
   apiKey: string;
+  /**
+   * The policy's address for another process on this machine, with a key that is valid until the attempt ends: OpenAI's
+   * and Anthropic's clients take both.
+   */
+  gateway: (options?: GatewayOptions) => Promise<{ baseURL: string; apiKey: string }>;
   /**
    * Another model than the policy: `hosted('openai/gpt-5-mini')` has a client, or what an SDK's client needs. Its answers
    * are journaled, and never trained.

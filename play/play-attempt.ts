@@ -153,7 +153,8 @@ function captured<T>({ captureModel }: Agent, { model, baseURL, fetch }: Rollout
   return captureModel === undefined ? rollout() : captureAs({ asked: captureModel, model, baseURL, fetch }, rollout);
 }
 
-function createContext(options: AttemptOptions, { log, hosted }: Playing, metrics: Metrics): RolloutContext {
+function createContext(options: AttemptOptions, playing: Playing, metrics: Metrics): RolloutContext {
+  const { log, hosted } = playing;
   const { recorder, scenario, model, rollout, seed, resources = {} } = options;
   const address = { baseURL: `${recorder.engineUrl}/v1`, apiKey: API_KEY };
   const fetch = createFetch(recorder, address.baseURL);
@@ -164,6 +165,7 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
     model,
     fetch,
     ...address,
+    gateway: createGateway(recorder, log),
     hosted: createHosted({ recorder, calls: hosted, connect: options.connectHosted }),
     roles: createRoles(options, hosted, address),
     temperature: rollout.temperature,
@@ -176,6 +178,21 @@ function createContext(options: AttemptOptions, { log, hosted }: Playing, metric
     },
     metric: (name, value) => void (metrics[name] = value),
     log: (...values) => log.add(values),
+  };
+}
+
+/** Servers are loaded where another process calls the model. */
+function createGateway(recorder: Recorder, log: AttemptLog): RolloutContext['gateway'] {
+  return async ({ rewrite = null } = {}) => {
+    const { gateway } = await import('./transports/gateway.ts');
+    const { createRequestHandler } = await import('./transports/gateway-calls.ts');
+    const write = (line: string): void => log.add([line]);
+    const handler = createRequestHandler({ recorder, log: write, rewrite, takesResult: false });
+    const endpoint = await gateway.open(handler);
+    const close = (): void => endpoint.close();
+    recorder.ending.signal.addEventListener('abort', close, { once: true });
+    if (recorder.ending.isOver) close();
+    return { baseURL: `${endpoint.origin}/v1`, apiKey: endpoint.key };
   };
 }
 

@@ -23,7 +23,7 @@ export {
   type RewardedRoles,
   type RolesAgentDefinition,
 } from './agent/define-agent.ts';
-export { command, endpoint, type CommandProgramOptions, type EndpointProgramOptions } from './agent/programs.ts';
+export { command, type CommandProgramOptions } from './agent/programs.ts';
 export { csv, hf, jsonl, parquet, sqlite } from './agent/sources.ts';
 export type { CsvOptions } from '../play/sources/csv.ts';
 export type { HubOptions } from '../play/sources/hub.ts';

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 
 import { badConfig } from '../../core/failures.ts';
-import { agentProgram, type CommandProgram } from './program.ts';
+import { agentProgram, type Program } from './program.ts';
 
 /** Throws BadConfig where an agent's program cannot be started here. */
 export function checkProgram(agent: {
@@ -13,7 +13,7 @@ export function checkProgram(agent: {
 }): void {
   const { name, folder } = agent;
   const program = agentProgram(agent);
-  if (program?.kind !== 'command') return;
+  if (program === null) return;
   const at = folder ?? process.cwd();
   const missing = program.files.find((file) => !existsSync(resolve(at, file)));
   if (missing !== undefined)
@@ -26,7 +26,7 @@ export function checkProgram(agent: {
   );
 }
 
-function isProgramFound({ argv: [file = ''], env }: CommandProgram, folder: string): boolean {
+function isProgramFound({ argv: [file = ''], env }: Program, folder: string): boolean {
   if (isPath(file)) return canRun(resolve(folder, file));
   const path = env['PATH'] ?? process.env['PATH'] ?? '';
   return path.split(delimiter).some((each) => each !== '' && canRun(join(each, file)));

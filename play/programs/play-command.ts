@@ -7,7 +7,7 @@ import type { AttemptEndpoint } from '../transports/gateway.ts';
 import { programEnvironment } from './environment.ts';
 import { isOwnSignal } from './own-signals.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
-import { describeProgram, ProgramError, ProgramKilled, type CommandProgram } from './program.ts';
+import { describeProgram, ProgramError, ProgramKilled, type Program } from './program.ts';
 import type { ProgramLeash } from './program-leash.ts';
 import { isResult } from './result.ts';
 import { openFolder } from './program-folders.ts';
@@ -22,11 +22,8 @@ const SHOWN_CHARACTERS = 150;
 /** Tells a result from any other last line, if a judge may give the reward alone. */
 const LOOKS_LIKE_RESULT = /^\s*[{\d-]/;
 
-export async function playCommand(
-  program: CommandProgram,
-  attempt: ProgramAttempt,
-  endpoint: AttemptEndpoint,
-): Promise<ToldResult> {
+export async function playCommand(attempt: ProgramAttempt, endpoint: AttemptEndpoint): Promise<ToldResult> {
+  const { program } = attempt;
   const { folder, leash } = openFolder();
   const scenario = JSON.stringify(attempt.scenario);
   const files = { scenario: join(folder, 'scenario.json'), result: join(folder, 'result.json') };
@@ -73,7 +70,7 @@ interface RunOptions {
 }
 
 /** stdout's lines are in the log before those of stderr: their order must not depend on time. */
-async function run(program: CommandProgram, attempt: ProgramAttempt, options: RunOptions): Promise<ToldResult> {
+async function run(program: Program, attempt: ProgramAttempt, options: RunOptions): Promise<ToldResult> {
   const { ending } = attempt.recorder;
   const { env, leash, hide, endpoint } = options;
   const tree = start(program, { cwd: attempt.folder, env, leash });
@@ -112,7 +109,7 @@ function isLastLineResult(
   return !mayLackReward || LOOKS_LIKE_RESULT.test(lastLine ?? '');
 }
 
-function start(program: CommandProgram, options: ConstructorParameters<typeof ProcessTree>[1]): ProcessTree {
+function start(program: Program, options: ConstructorParameters<typeof ProcessTree>[1]): ProcessTree {
   try {
     return new ProcessTree(program.argv, options);
   } catch (error) {
@@ -121,7 +118,7 @@ function start(program: CommandProgram, options: ConstructorParameters<typeof Pr
 }
 
 /** Null where it ended well: an error that is data, or a mark. */
-function findProblem(program: CommandProgram, exit: Exit | 'overflow', errors: readonly string[]): Error | null {
+function findProblem(program: Program, exit: Exit | 'overflow', errors: readonly string[]): Error | null {
   const name = describeProgram(program);
   if (exit === 'overflow')
     return new ProgramError(
@@ -136,7 +133,7 @@ function findProblem(program: CommandProgram, exit: Exit | 'overflow', errors: r
 }
 
 /** A missing program is missing for every attempt; a lack of resources may pass. */
-function asStartFailure(error: unknown, program: CommandProgram): TemperError {
+function asStartFailure(error: unknown, program: Program): TemperError {
   const { code } = error as NodeJS.ErrnoException;
   const name = describeProgram(program);
   if (code === 'ENOENT' || code === 'EACCES' || code === 'ENOTDIR' || code === 'E2BIG' || code === 'EINVAL')
@@ -147,7 +144,7 @@ function asStartFailure(error: unknown, program: CommandProgram): TemperError {
   );
 }
 
-async function readResultFile(file: string, program: CommandProgram): Promise<string | null> {
+async function readResultFile(file: string, program: Program): Promise<string | null> {
   if (program.result === 'stdout') return null;
   const size = await stat(file).then(
     (found) => (found.isFile() ? found.size : 0),

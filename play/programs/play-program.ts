@@ -2,7 +2,6 @@
 import { TemperError } from '../../core/failures.ts';
 import { gateway, type AttemptEndpoint } from '../transports/gateway.ts';
 import { createRequestHandler } from '../transports/gateway-calls.ts';
-import { askEndpoint } from './ask-endpoint.ts';
 import { describeProgram, ProgramError, ProgramKilled, type Program, type ProgramResult } from './program.ts';
 import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
 import { isResult, noResult, parseResult } from './result.ts';
@@ -35,14 +34,10 @@ function judgeDeath(death: ProgramKilled, { recorder, program, countDeath }: Pro
 async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
   const { program, recorder, log, isGraded } = attempt;
   // The policy may have the key with which its program calls the model.
-  const takesResult = !isGraded && (program.kind === 'endpoint' || program.result === 'any');
+  const takesResult = !isGraded && program.result === 'any';
   const endpoint = await gateway.open(createRequestHandler({ recorder, log, rewrite: program.rewrite, takesResult }));
   try {
-    const told =
-      program.kind === 'command'
-        ? await playCommand(program, attempt, endpoint)
-        : await askEndpoint(program, attempt, endpoint);
-    return readResult(attempt, endpoint, told);
+    return readResult(attempt, endpoint, await playCommand(attempt, endpoint));
   } finally {
     endpoint.close();
   }

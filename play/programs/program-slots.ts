@@ -3,8 +3,6 @@ import { availableParallelism } from 'node:os';
 
 import type { Program } from './program.ts';
 
-const ENDPOINT_CONCURRENCY = 32;
-
 class Slots {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -48,8 +46,7 @@ const slots = new WeakMap<Program, Slots>();
 export function slotsOf(program: Program): Slots {
   const found = slots.get(program);
   if (found !== undefined) return found;
-  const usual = program.kind === 'command' ? availableParallelism() : ENDPOINT_CONCURRENCY;
-  const made = new Slots(program.concurrency ?? usual);
+  const made = new Slots(program.concurrency ?? availableParallelism());
   slots.set(program, made);
   return made;
 }

@@ -1,6 +1,6 @@
 /**
- * A program that plays attempts: a command in any language, or a server of the user's. Both reach the model through the
- * gateway. A program is data on the function that an agent has for a rollout, so that who plays the agent can read it.
+ * A program that plays attempts: a command in any language, which reaches the model through the gateway. It is data on
+ * the function that an agent has for a rollout, so that who plays the agent can read it.
  */
 import { TemperError } from '../../core/failures.ts';
 import type { Metrics } from '../../core/statistics.ts';
@@ -21,13 +21,7 @@ export type ResultPlace = 'any' | 'stdout';
 
 export type Rewrite = (request: ProgramRequest) => ProgramRequest;
 
-interface Common {
-  /** Changes what the program asks, before anybody reads it: the same request must have the same text again. */
-  readonly rewrite: Rewrite | null;
-}
-
-export interface CommandProgram extends Common {
-  readonly kind: 'command';
+export interface Program {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Beside those that `argv` names: part of the agent's code. */
@@ -36,16 +30,9 @@ export interface CommandProgram extends Common {
   readonly result: ResultPlace;
   /** How many processes run at once in one worker; null: as many as there are processors. */
   readonly concurrency: number | null;
+  /** Changes what the program asks, before anybody reads it: the same request must have the same text again. */
+  readonly rewrite: Rewrite | null;
 }
-
-export interface EndpointProgram extends Common {
-  readonly kind: 'endpoint';
-  readonly url: string;
-  /** How many attempts it is asked to play at once by one worker; null: 32. */
-  readonly concurrency: number | null;
-}
-
-export type Program = CommandProgram | EndpointProgram;
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
 export const PROGRAM = Symbol.for('temper.program');
@@ -68,7 +55,6 @@ const SHOWN_CHARACTERS = 80;
 
 /** Short form for messages. */
 export function describeProgram(program: Program): string {
-  if (program.kind === 'endpoint') return program.url;
   const line = program.argv.join(' ').replaceAll(/\s+/g, ' ').trim();
   return line.length <= SHOWN_CHARACTERS ? line : `${line.slice(0, SHOWN_CHARACTERS)}…`;
 }

@@ -1,6 +1,5 @@
-/** Rollouts that are programs: `rollout: command(['python3', 'agent.py'])`, `rollout: endpoint('http://127.0.0.1:9000')`. */
+/** Rollouts that are programs: `rollout: command(['python3', 'agent.py'])`. */
 import { badConfig, type TemperError } from '../../core/failures.ts';
-import { isLoopback } from '../../core/loopback.ts';
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import {
   PLAY_PROGRAM,
@@ -28,13 +27,6 @@ export interface CommandProgramOptions {
   readonly result?: ResultPlace;
 }
 
-export interface EndpointProgramOptions {
-  /** Changes each request of the server; see `Rewrite`. */
-  readonly rewrite?: Rewrite;
-  /** How many attempts it is asked to play at once by one worker; by default 32. */
-  readonly concurrency?: number;
-}
-
 export interface ProgramRollout {
   /** The result that the program told, checked when the attempt ends: it has the form that the agent asks for. */
   <R = RolloutResult>(context: RolloutContext): Promise<R>;
@@ -57,22 +49,8 @@ export function command(argv: readonly string[], options: CommandProgramOptions 
   if (!isTexts(files)) throw bad('files of command must be a list of paths', files, "pass ['lib', 'prompt.txt']");
   if (typeof env !== 'object' || env === null || !isTexts(Object.values(env)))
     throw bad('env of command must be texts by name', env, "pass { NAME: 'value' }");
-  const program = { kind: 'command', argv: [...argv], env: { ...env }, files: [...files] } as const;
-  const common = { concurrency: concurrency ?? null, rewrite: checkRewrite(rewrite) };
-  return playing({ ...program, ...common, result: checkResult(result) });
-}
-
-/** A server on this machine that plays attempts: it gets one by POST, as JSON, and answers with the reward. */
-export function endpoint(url: string, options: EndpointProgramOptions = {}): ProgramRollout {
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
-    throw bad('endpoint must be given an http(s) URL without a password', url, "pass 'http://127.0.0.1:9000/rollout'");
-  // A key is sent in the clear, and what it opens listens on loopback alone.
-  if (!isLoopback(parsed.hostname))
-    throw bad('endpoint must be on this machine (127.0.0.1, localhost or [::1])', url, 'run it beside the worker');
-  const { concurrency, rewrite } = checkOptions('endpoint', options);
-  checkCount('concurrency of endpoint', concurrency, { least: 1, example: 4 });
-  return playing({ kind: 'endpoint', url, concurrency: concurrency ?? null, rewrite: checkRewrite(rewrite) });
+  const program = { argv: [...argv], env: { ...env }, files: [...files], concurrency: concurrency ?? null };
+  return playing({ ...program, rewrite: checkRewrite(rewrite), result: checkResult(result) });
 }
 
 function checkResult(result: unknown = 'any'): ResultPlace {

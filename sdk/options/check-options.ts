@@ -56,7 +56,6 @@ export const OPTION_TABLES = {
   },
   league: { every: 'required', keep: 'required', of: 'optional' },
   command: { env: 'optional', files: 'optional', rewrite: 'optional', concurrency: 'optional', result: 'optional' },
-  endpoint: { rewrite: 'optional', concurrency: 'optional' },
   jsonl: { map: 'optional' },
   csv: { map: 'optional', delimiter: 'optional' },
   parquet: { map: 'optional' },

@@ -6,7 +6,7 @@ import { blocksOf, isTypeScript, PAGES, ROOT, SDK_PAGES, type Block } from '../d
 const BLOCKS = PAGES.flatMap(blocksOf).filter(isTypeScript);
 const isAgent = ({ code }: Block) => code.includes('export default defineAgent(');
 /** Its program is in the project's folder, and both are played in `project/scripted/programs.ts`. */
-const isProgram = ({ code }: Block) => /\b(?:command|endpoint)\(/.test(code);
+const isProgram = ({ code }: Block) => /\b(?:command|gateway)\(/.test(code);
 /** Played in `project/scripted/pages.ts`, and compiled with `project/frameworks`. */
 const isOfSdk = ({ page }: Block) => SDK_PAGES.includes(page);
 /** Their data are elsewhere: files and the hub are read in `test/play/sources`. */

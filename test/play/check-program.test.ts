@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 import type { Agent } from '../../play/agent.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
-import { command, defineAgent, endpoint } from '../../sdk/index.ts';
+import { command, defineAgent } from '../../sdk/index.ts';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const agentOf = (rollout: Agent['rollout']): Agent => ({
@@ -13,7 +13,6 @@ const agentOf = (rollout: Agent['rollout']): Agent => ({
 
 test.each([
   [() => 1],
-  [endpoint('http://localhost:9000')],
   [command(['sh', 'play.sh'])],
   [command([process.execPath])],
   [command(['sh'], { files: ['judge', 'play.ts'] })],

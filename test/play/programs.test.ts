@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 
 import { createRandom } from '../../core/seeds.ts';
-import { command, endpoint, external, resource, ruler, type ProgramRequest } from '../../sdk/index.ts';
+import { command, external, resource, ruler, type ProgramRequest } from '../../sdk/index.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { markOf, memoryJournal, MODEL, playAttempts, playOne, type PlayOptions } from './play.ts';
 import { sharedEngine } from './shared-engine.ts';
@@ -285,9 +285,6 @@ test.each([
   [() => command(['a'], { env: { A: 1 as never } }), /env of command must be texts/],
   [() => command(['a'], { result: 'file' as never }), /result of command must be 'any' or 'stdout', got "file"/],
   [() => command(['a'], { concurrency: 0 }), /concurrency of command must be a whole number of at least 1/],
-  [() => endpoint('ftp://127.0.0.1'), /endpoint must be given an http\(s\) URL/],
-  [() => endpoint('127.0.0.1:9000'), /endpoint must be given an http\(s\) URL/],
-  [() => endpoint('http://agent.example:9000'), /endpoint must be on this machine/],
 ])('a mistake is refused where it is written: %s', (make, message) => {
   expect(make).toThrow(message);
 });

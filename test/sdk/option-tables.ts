@@ -3,7 +3,7 @@ import type { WorkflowAgentOptions } from '../../workers/workflow-agents/options
 import type { Scenario } from '../../play/agent.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import type { ResourceDefinition } from '../../sdk/agent/resource.ts';
-import type { CommandProgramOptions, EndpointProgramOptions } from '../../sdk/agent/programs.ts';
+import type { CommandProgramOptions } from '../../sdk/agent/programs.ts';
 import type { CsvOptions } from '../../play/sources/csv.ts';
 import type { HubOptions } from '../../play/sources/hub.ts';
 import type { MapOptions } from '../../play/sources/row-source.ts';
@@ -38,7 +38,6 @@ export interface OptionTables {
   readonly resource: Table<ResourceDefinition<unknown>>;
   readonly league: Table<LeagueOptions>;
   readonly command: Table<CommandProgramOptions>;
-  readonly endpoint: Table<EndpointProgramOptions>;
   readonly jsonl: Table<MapOptions<unknown, Scenario>>;
   readonly csv: Table<CsvOptions<unknown, Scenario>>;
   readonly parquet: Table<MapOptions<unknown, Scenario>>;

@@ -21,7 +21,6 @@ const TAKERS: Readonly<Record<keyof OptionTables, readonly [good: Options, give:
   resource: [{ scope: 'attempt', setup: play, teardown: play }, (options) => sdk.resource(options)],
   league: [{ every: 10, keep: 5 }, (options) => sdk.league(options)],
   command: [{}, (options) => sdk.command(['true'], options)],
-  endpoint: [{}, (options) => sdk.endpoint('http://127.0.0.1:9000', options)],
   jsonl: [{}, (options: never) => sdk.jsonl('a.jsonl', options)],
   csv: [{}, (options: never) => sdk.csv('a.csv', options)],
   parquet: [{}, (options: never) => sdk.parquet('a.parquet', options)],

@@ -18,7 +18,7 @@ interface Told {
   readonly scenario: { readonly number: number };
 }
 
-/** In the place of the server that the page's `endpoint` names. */
+/** In the place of the server that the page's agent asks. */
 const server: Server = createServer(async (request, response) => {
   const { baseURL, apiKey, model, scenario } = JSON.parse(await text(request)) as Told;
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
