@@ -1,7 +1,7 @@
 /** Script and style of the page, compressed once, and kept by browsers until they change. */
 import { createHash } from 'node:crypto';
 import type { PageFiles } from '../../page-files/page-files.ts';
-import { BEST, compress, type Body } from './compress.ts';
+import { compress, type Body } from './compress.ts';
 
 export interface Asset {
   readonly type: string;
@@ -24,7 +24,7 @@ function asset(type: string, text: string): Asset {
     type,
     etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     body(wanted) {
-      const body = kept.get(wanted) ?? compress(bytes, wanted, BEST);
+      const body = kept.get(wanted) ?? compress(bytes, wanted);
       kept.set(wanted, body);
       return body;
     },
