@@ -70,8 +70,11 @@ export const TemperConfigSchema = z.strictObject({
       temporalPort: port.prefault(null),
       uiPort: port.prefault(null),
       enginePort: port.prefault(null),
-      /** A second GPU worker waits with its imports done (some 450 MB, no weights) to take the place of one that dies. */
-      standby: z.boolean().prefault(true),
+      /**
+       * A second GPU worker waits with its imports done (some 450 MB, no weights) to take the place of one that dies.
+       * Null: if there is enough memory when the stack starts.
+       */
+      standby: z.boolean().nullable().prefault(null),
     })
     .prefault({}),
 });

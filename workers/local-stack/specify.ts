@@ -14,6 +14,9 @@ import type { LocalStackOptions } from './options.ts';
 import type { StackSpec } from './protocol/protocol.ts';
 import { configuredMetrics } from '../metrics/configured-metrics.ts';
 
+/** A standby takes a part of it, and the GPU worker needs the rest. */
+const STANDBY_FREE_BYTES = 8 * 1024 ** 3;
+
 interface Needs {
   readonly folders: ProjectFolders;
   readonly config: TemperConfig;
@@ -41,7 +44,7 @@ export async function specifyStack(needs: Needs): Promise<StackSpec> {
       temporalCommand: temporalLine,
       temporal,
       gpuWorkerCommand: gpuWorkerLine,
-      standby: config.localStack.standby,
+      standby: config.localStack.standby ?? process.availableMemory() >= STANDBY_FREE_BYTES,
       workerCommand: options.commands?.worker ?? [process.execPath, ...nodeFlags(), modulePath('./worker/worker-main')],
       engine,
       vllmPython,

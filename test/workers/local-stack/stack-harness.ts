@@ -1,4 +1,5 @@
 /** Local stacks for tests: stand-ins for what a stack starts, and processes that hold a stack to be killed. */
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as client from '../../../workers/local-stack/client.ts';
@@ -23,6 +24,13 @@ export const WITH_SERVER = {
 
 export const STAND_INS = { ...WITH_SERVER, temporal: [process.execPath, standIn('temporal.mjs')] };
 
+/** Whatever memory this machine has free. */
+function withStandby(project: string): string {
+  const file = join(project, 'temporal.config.ts');
+  if (!existsSync(file)) writeFileSync(file, 'export default { localStack: { standby: true } };\n');
+  return project;
+}
+
 /** In this process; events are kept. */
 export async function openStack(
   project: string,
@@ -31,7 +39,7 @@ export async function openStack(
   const events: StackEvent[] = [];
   const onEvent = (event: StackEvent) => void events.push(event);
   const stack = await openLocalStack({
-    project,
+    project: withStandby(project),
     agentFile: null,
     models: {},
     commands: STAND_INS,
@@ -42,7 +50,7 @@ export async function openStack(
 }
 
 /** In a process of its own, as a command line would. */
-export const holdStack = (project: string): Holder => hold({ project, agentFile: null, commands: STAND_INS });
+export const holdStack = (project: string): Holder => hold({ project: withStandby(project), agentFile: null, commands: STAND_INS });
 
 export function stackFile(project: string): StackFile {
   const stack = readStackFile(join(project, '.temper', 'stack.json'));
