@@ -13,14 +13,13 @@ export interface ChildStatus {
 }
 
 export type StackEvent =
-  /** Progress of an installation or a build; `done` of `total` in `unit`, null if unknown. */
+  /** Progress of an installation or a build; `done` of `total` bytes, null if unknown. */
   | {
       readonly kind: 'progress';
       readonly task: 'temporal-cli' | 'python' | 'model' | 'vllm' | 'stack';
       readonly message: string;
       readonly done: number | null;
       readonly total: number | null;
-      readonly unit: 'packages' | 'bytes' | 'modules' | null;
       readonly elapsedSeconds: number;
       /** True with a task's last event. */
       readonly finished: boolean;

@@ -62,15 +62,12 @@ export function isOverwritten(event: StackEvent): event is Extract<StackEvent, {
 }
 
 function describeProgress(event: Extract<StackEvent, { kind: 'progress' }>): string {
-  const { done, total, unit, elapsedSeconds, finished, message } = event;
+  const { done, total, elapsedSeconds, finished, message } = event;
   if (finished) return `${message} (${formatDuration(elapsedSeconds)})`;
-  const count =
-    done === null
-      ? ''
-      : ` ${total === null ? '' : `${amount(done, unit === 'bytes' ? unit : null)} of `}${amount(total ?? done, unit)}`;
+  const count = done === null ? '' : ` ${total === null ? '' : `${megabytes(done)} of `}${megabytes(total ?? done)}`;
   return `${message}${count} … ${formatDuration(elapsedSeconds)}`;
 }
 
-function amount(value: number, unit: 'packages' | 'bytes' | 'modules' | null): string {
-  return unit === 'bytes' ? `${Math.round(value / 1024 ** 2)} MB` : `${value}${unit === null ? '' : ` ${unit}`}`;
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1024 ** 2)} MB`;
 }

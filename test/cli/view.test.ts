@@ -204,16 +204,16 @@ describe('events of the local stack', () => {
     for (const event of events) print(event);
     return lines;
   };
-  const progress = { kind: 'progress', task: 'python', total: 30, unit: 'packages', finished: false } as const;
+  const progress = { kind: 'progress', task: 'model', total: 30 * 2 ** 20, finished: false } as const;
 
   test('an installation says how far it is, now and then, and that it is done', () => {
     expect(
       tell(
-        { ...progress, message: 'Python environment', done: 3, elapsedSeconds: 4 },
-        { ...progress, message: 'Python environment', done: 4, elapsedSeconds: 5 },
-        { ...progress, message: 'Python environment ready', done: 30, elapsedSeconds: 61, finished: true },
+        { ...progress, message: 'downloading the model', done: 3 * 2 ** 20, elapsedSeconds: 4 },
+        { ...progress, message: 'downloading the model', done: 4 * 2 ** 20, elapsedSeconds: 5 },
+        { ...progress, message: 'the model is on this machine', done: null, elapsedSeconds: 61, finished: true },
       ),
-    ).toEqual(['Python environment 3 of 30 packages … 4.0 s', 'Python environment ready (1 min 1 s)']);
+    ).toEqual(['downloading the model 3 MB of 30 MB … 4.0 s', 'the model is on this machine (1 min 1 s)']);
   });
 
   test('what is being started is named after a second, and again now and then', () => {

@@ -90,5 +90,5 @@ async function fetchModel(asked: RemoteModel, options: InstallOptions): Promise<
 function reportProgress(line: string, name: string, progress: Progress): void {
   if (!line.startsWith('{')) return;
   const update = ProgressSchema.safeParse(JSON.parse(line));
-  if (update.success) progress.report(`downloading the model ${name}`, { ...update.data, unit: 'bytes' });
+  if (update.success) progress.report(`downloading the model ${name}`, update.data);
 }

@@ -9,8 +9,8 @@ import type { StackEvent } from '../events.ts';
 
 export type ProgressEvent = Extract<StackEvent, { kind: 'progress' }>;
 
-type Count = Pick<ProgressEvent, 'done' | 'total' | 'unit'>;
-const NOT_COUNTED: Count = { done: null, total: null, unit: null };
+type Count = Pick<ProgressEvent, 'done' | 'total'>;
+const NOT_COUNTED: Count = { done: null, total: null };
 
 /** Tells how far one task is; elapsed time is counted from its beginning. */
 export interface Progress {
@@ -52,7 +52,7 @@ export async function withProgress(
   };
   const again = () => {
     if (last !== null && performance.now() - reportedAt >= REPORT_AGAIN_MS)
-      send(last.message, false, { done: last.done, total: last.total, unit: last.unit });
+      send(last.message, false, { done: last.done, total: last.total });
   };
   const beat = setInterval(again, REPORT_AGAIN_MS);
   try {

@@ -40,9 +40,6 @@ const SILENCE_MS = 20_000;
 const WHEEL_LOCK = join(GPU_WORKER_FOLDER, 'requirements-temporal.lock');
 /** Its go.sum has the checksum of the CLI's module, whose go.mod names the versions of all others. */
 const GO_SOURCE = join(import.meta.dirname, 'temporal-server');
-/** Count of `go list -deps`, for an estimate of the time left. */
-const GO_PACKAGES = 1783;
-const GO_MODULES = 211;
 const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin' };
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
@@ -153,7 +150,7 @@ async function fetchTo(url: string, file: string, progress: Progress, signal?: A
         timer = setTimeout(onSilence, SILENCE_MS);
         done += chunk.length;
         if (done > MAX_ARCHIVE_BYTES) return next(new Error('the download is larger than any release'));
-        progress.report('downloading the Temporal server', { done, total, unit: 'bytes' });
+        progress.report('downloading the Temporal server', { done, total });
         next(null, chunk);
       },
     });
@@ -175,30 +172,16 @@ async function build(
   }
   const message = `the download of a Temporal server failed (${failure}); building it from source, which takes about 4 minutes, once`;
   onEvent({ kind: 'notice', message });
-  const counts = { modules: 0, packages: 0 };
   await buildGoProgram(partial, program, {
     source: GO_SOURCE,
     what: 'building the Temporal server',
     env,
     signal,
-    onLine: (line) => reportBuild(line, counts, progress),
+    onLine: (line) => reportBuild(line, progress),
   });
 }
 
-function reportBuild(line: string, counts: { modules: number; packages: number }, progress: Progress): void {
-  if (line.startsWith('go: downloading')) {
-    counts.modules += 1;
-    progress.report('downloading sources of the Temporal server', {
-      done: counts.modules,
-      total: Math.max(GO_MODULES, counts.modules),
-      unit: 'modules',
-    });
-  } else if (!line.startsWith('go:')) {
-    counts.packages += 1;
-    progress.report('building the Temporal server from source', {
-      done: counts.packages,
-      total: Math.max(GO_PACKAGES, counts.packages),
-      unit: 'packages',
-    });
-  }
+function reportBuild(line: string, progress: Progress): void {
+  if (line.startsWith('go: downloading')) progress.report('downloading sources of the Temporal server');
+  else if (!line.startsWith('go:')) progress.report('building the Temporal server from source');
 }
