@@ -1,7 +1,6 @@
 /** The activities of a TypeScript worker, for the agents it was started with. */
 import type { PlayDependencies } from './dependencies.ts';
 import { createAmendAndLocateActivities } from './amend-and-locate.ts';
-import { createChooseActivities } from './choose.ts';
 import { createEvaluateActivities } from './evaluate.ts';
 import { createGatherActivities } from './gather.ts';
 import { createJudgeGivenActivities } from './judge-given.ts';
@@ -21,7 +20,6 @@ export function createAgentActivities(dependencies: PlayDependencies) {
     ...createJudgeGivenActivities(dependencies),
     ...createGatherActivities(dependencies),
     ...createJudgeActivities(dependencies),
-    ...createChooseActivities(dependencies),
     ...createEvaluateActivities(dependencies),
     ...createRecordActivities(dependencies),
     ...createScheduleActivities(dependencies),

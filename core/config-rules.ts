@@ -52,19 +52,18 @@ function findSourceProblem(config: RunConfig): string | null {
   );
 }
 
-function findBudgetProblem({ maxJudgeUsd, maxCostUsd, gpuUsdPerHour, judge, roles = {} }: RunConfig): string | null {
+function findBudgetProblem({ maxCostUsd, gpuUsdPerHour, judge, roles = {} }: RunConfig): string | null {
   const isPaid = judge !== null && judge !== REWARD_GROUP && !isAwaited(judge);
   const hasHosted = Object.values(roles).some(({ kind }) => kind === 'hosted');
-  if (maxCostUsd !== null && gpuUsdPerHour === null && !isPaid && !hasHosted)
-    return `maxCostUsd ${maxCostUsd} has no effect while nothing of the run has a price; set gpuUsdPerHour, to 0 if only hosted models cost money`;
-  if (maxJudgeUsd === null || isPaid) return null;
-  return `maxJudgeUsd ${maxJudgeUsd} has no effect without a judge; give the agent reward: ruler({ … })`;
+  if (maxCostUsd === null || gpuUsdPerHour !== null || isPaid || hasHosted) return null;
+  return `maxCostUsd ${maxCostUsd} has no effect while nothing of the run has a price; set gpuUsdPerHour, to 0 if only hosted models cost money`;
 }
 
 /** Each group wakes the run once it is complete, and its history has room for 51,200 events. Open ones ride in its state. */
 const MOST_AWAITED_GROUPS = 500;
 
-function findExternalProblem({ judge, external, groupsPerStep, groupSize, maxStaleness }: RunConfig): string | null {
+function findExternalProblem(config: RunConfig): string | null {
+  const { judge, external, groupsPerStep, groupSize, maxStaleness, replacementRounds } = config;
   if (isAwaited(judge) !== (external !== undefined))
     return `the judge ${judge} and the rewards from outside contradict each other; give the agent reward: external({ … }), and leave judge out`;
   if (external === undefined) return null;
@@ -72,6 +71,8 @@ function findExternalProblem({ judge, external, groupsPerStep, groupSize, maxSta
     return `the judge ${judge} and the review contradict each other; give the agent reward: review({ … }), and leave judge out`;
   if (maxStaleness > 0)
     return `maxStaleness must be 0 with rewards from outside (a step waits for its rewards before the next one is played), got ${maxStaleness}; leave maxStaleness out, or set groupsAhead instead`;
+  if (replacementRounds > 0)
+    return `replacementRounds must be 0 with rewards from outside (a step would wait for them again), got ${replacementRounds}; leave replacementRounds out, or set groupsAhead to play further groups`;
   if (groupsPerStep > MOST_AWAITED_GROUPS)
     return `groupsPerStep must be at most ${MOST_AWAITED_GROUPS} with rewards from outside, got ${groupsPerStep}; lower it, and raise steps`;
   const { minimum = 0 } = external;
@@ -152,15 +153,13 @@ function findOverlapProblem({ maxStaleness, supervised }: RunConfig): string | n
 }
 
 function findWindowProblem(config: RunConfig): string | null {
-  const { groupsAhead, maxRewardStaleness, groupsPerStep, judge, replacementRounds } = config;
+  const { groupsAhead, maxRewardStaleness, groupsPerStep, judge } = config;
   if (groupsAhead === 0) {
     if (maxRewardStaleness === SCHEMA_DEFAULTS.maxRewardStaleness) return null;
     return `maxRewardStaleness ${maxRewardStaleness} has no effect without groupsAhead; set groupsAhead, or leave maxRewardStaleness out`;
   }
   if (!isAwaited(judge))
     return `groupsAhead ${groupsAhead} has no effect, because this agent's groups wait for no reward; set maxStaleness to play ahead of training, or give the agent reward: external({ … })`;
-  if (replacementRounds > 0)
-    return `replacementRounds ${replacementRounds} has no effect with groupsAhead, which plays further groups anyway; leave replacementRounds out`;
   if (groupsPerStep + groupsAhead > MOST_AWAITED_GROUPS)
     return `groupsPerStep and groupsAhead must be at most ${MOST_AWAITED_GROUPS} together, got ${groupsPerStep} and ${groupsAhead}; lower groupsAhead`;
   const most = groupsPerStep * maxRewardStaleness;

@@ -206,7 +206,10 @@ export const RunConfig = z
       because: 'an advantage is relative to its group',
     }),
     minimumGroupSize: ofGroups(z.int().min(2), 'minimum of successful attempts for a group to be trained'),
-    replacementRounds: ofGroups(count, 'how often a step replaces groups with identical rewards'),
+    replacementRounds: ofGroups(
+      count,
+      'how often a step replaces groups with identical rewards; 0 with external rewards',
+    ),
     maxScenarios: ofGroups(positive, 'maximum number of training scenarios'),
     evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios; of more, a fixed sample', {
       isMain: true,
@@ -238,9 +241,6 @@ export const RunConfig = z
     judge: ofJudge(judgeName.nullable(), '[judge](ruler.md): `provider/model` or `engine/…`', {
       isMain: true,
       default: "the agent's",
-    }),
-    maxJudgeUsd: ofJudge(z.number().min(0).nullable(), 'budget of the judge; the run pauses before exceeding it', {
-      default: "the agent's limit",
     }),
     gpuUsdPerHour: ofCosts(
       z.number().min(0).nullable().default(RUN.gpuUsdPerHour),

@@ -51,9 +51,9 @@ export const AwaitedRewards = z
     since: z.string(),
     /** Time at which the next group is decided with what it has; null: none. */
     nextDeadline: z.string().nullable(),
-    /** Groups that are complete, and those that the step needs, where further groups are open. */
-    complete: count.optional(),
-    needed: positive.optional(),
+    /** Groups that are complete, and those that the step needs; further groups may be open. */
+    complete: count,
+    needed: positive,
   })
   .meta({ id: 'AwaitedRewards' });
 export type AwaitedRewards = z.infer<typeof AwaitedRewards>;

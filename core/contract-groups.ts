@@ -172,38 +172,6 @@ export type GatherInput = z.infer<typeof GatherInput>;
 export const GatherResult = z.strictObject({ groups: z.array(GroupResult) }).meta({ id: 'GatherResult' });
 export type GatherResult = z.infer<typeof GatherResult>;
 
-/** All groups that were played for a step, in the order of the deal, with the rules by which they are trained or not. */
-export const JudgeInput = z
-  .strictObject({
-    run: name,
-    branch: count,
-    step: positive,
-    groups: z.array(GroupRef),
-    /** 1 where groups are recorded conversations. */
-    minimumGroupSize: positive,
-    ...rewardRules,
-    /** The trained roles: a group is trained if the rewards of any of them differ. Absent without roles. */
-    roles: TrainedRoles.optional(),
-    inputsSha256: sha256,
-    /** Hash of the groups' results as the workflow has them; not part of the hash above. Absent in older inputs. */
-    resultsSha256: sha256.optional(),
-  })
-  .meta({ id: 'JudgeInput' });
-export type JudgeInput = z.infer<typeof JudgeInput>;
-
-/**
- * The verdict on a step: what each group came to, and which of them are trained. Null if that is what the workflow has
- * already: thousands of results are more than Temporal takes in one answer.
- */
-export const JudgeResult = z
-  .strictObject({
-    groups: z.array(GroupResult).nullable(),
-    /** Tokens of all attempts that were played for the step. */
-    usage: Usage.optional(),
-  })
-  .meta({ id: 'JudgeResult' });
-export type JudgeResult = z.infer<typeof JudgeResult>;
-
 /** A group that was dealt and that no step has taken yet: it waits for rewards, or for its turn. */
 export const OpenGroup = z
   .strictObject({
@@ -220,8 +188,11 @@ export const OpenGroup = z
 export type OpenGroup = z.infer<typeof OpenGroup>;
 
 /** All open groups of a step in plan order: the first that are complete are trained. Decided once. */
-export const ChooseInput = JudgeInput.omit({ groups: true, resultsSha256: true })
-  .extend({
+export const JudgeInput = z
+  .strictObject({
+    run: name,
+    branch: count,
+    step: positive,
     /** Number of groups that the step trains. */
     most: positive,
     window: z.array(
@@ -232,16 +203,27 @@ export const ChooseInput = JudgeInput.omit({ groups: true, resultsSha256: true }
         isStale: z.literal(true).optional(),
       }),
     ),
+    /** 1 where groups are recorded conversations. */
+    minimumGroupSize: positive,
+    ...rewardRules,
+    /** The trained roles: a group is trained if the rewards of any of them differ. Absent without roles. */
+    roles: TrainedRoles.optional(),
+    inputsSha256: sha256,
+    /** Hash of the choice as the workflow knows it; not part of the hash above. */
+    resultsSha256: sha256,
   })
-  .meta({ id: 'ChooseInput' });
-export type ChooseInput = z.infer<typeof ChooseInput>;
+  .meta({ id: 'JudgeInput' });
+export type JudgeInput = z.infer<typeof JudgeInput>;
 
-/** Groups that leave the window: those that are trained, and those that never will be. */
-export const ChooseResult = z
+/**
+ * Groups that leave the window: those that are trained, and those that never will be. Null if the workflow knows them
+ * already: thousands of results are more than Temporal takes in one answer.
+ */
+export const JudgeResult = z
   .strictObject({
-    groups: z.array(GroupResult),
+    groups: z.array(GroupResult).nullable(),
     /** Tokens of their attempts. */
     usage: Usage.optional(),
   })
-  .meta({ id: 'ChooseResult' });
-export type ChooseResult = z.infer<typeof ChooseResult>;
+  .meta({ id: 'JudgeResult' });
+export type JudgeResult = z.infer<typeof JudgeResult>;

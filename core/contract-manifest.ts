@@ -52,9 +52,7 @@ export const Manifest = z
     seed: count,
     /** Null in a run's first commit, for which nothing is trained. */
     train: TrainConfig.nullable(),
-    /** Absent: the parent sampled, or `samplers` did. */
-    sampler: Sampler.optional(),
-    /** Older policies that sampled some of the groups; the parent may have sampled others. Replaces `sampler`. */
+    /** Older policies that sampled some of the groups; the parent may have sampled others. Absent: it sampled all. */
     samplers: z.array(Sampler).min(1).optional(),
     /** The examples that were trained. Absent: the step trained its groups. */
     supervised: SupervisedStep.optional(),

@@ -11,7 +11,7 @@ import { RunCosts, StepCosts, Usage } from './contract-costs.ts';
 import { EvalResult } from './contract-evaluation.ts';
 import { AwaitedRewards } from './contract-external.ts';
 import { JudgeSpending, OpenGroup } from './contract-groups.ts';
-import { Manifest, Sampler, StepMetrics } from './contract-manifest.ts';
+import { Manifest, StepMetrics } from './contract-manifest.ts';
 import { LoraConfig } from './contract-optimizer.ts';
 import { ProductionSource } from './contract-production.ts';
 import { Checkpoint, LeagueOpponent, LeagueScores, TrainedRoles } from './contract-roles.ts';
@@ -114,8 +114,6 @@ export const TrainInput = z
     step: positive,
     baseModel,
     parent: Checkpoint,
-    /** The policy that sampled all groups. Absent: the parent, or `samplers` say it. */
-    sampler: Sampler.optional(),
     /** Same as in `Manifest`: each group's rollouts name the adapter that sampled it. */
     samplers: Manifest.shape.samplers,
     /** The groups to train, in plan order; none in a supervised step. */
@@ -167,7 +165,6 @@ export const SettingChange = z
       'steps',
       'groupSize',
       'evalEvery',
-      'maxJudgeUsd',
       'gpuUsdPerHour',
       'maxCostUsd',
       'maxHours',
@@ -336,8 +333,8 @@ export const Located = z
     /** Opponents of each role that a league plays, with their scores. */
     league: z.record(roleName, z.array(LeagueOpponent)).optional(),
     dealt: count,
-    /** Groups that wait for rewards or for their turn, in plan order. Absent: none ever does. */
-    open: z.array(OpenGroup).optional(),
+    /** Groups that wait for rewards or for their turn, in plan order. */
+    open: z.array(OpenGroup),
     /** How many of the last steps have no manifest: they had nothing to train. */
     emptySteps: count,
     /** The newest evaluations up to the step, and the first. */

@@ -111,7 +111,7 @@ export interface ExceededBudget {
   readonly complaint: string;
 }
 
-const FLAGS = { maxJudgeUsd: 'max-judge-usd', maxCostUsd: 'max-cost-usd', maxHours: 'max-hours' } as const;
+const FLAGS = { maxCostUsd: 'max-cost-usd', maxHours: 'max-hours' } as const;
 
 /** The first budget that the next step would exceed if it costs as much as the last one. */
 export function findExceeded(budgets: readonly Budget[]): ExceededBudget | null {

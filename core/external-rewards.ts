@@ -14,13 +14,10 @@ export function isAwaited(judge: string | null): boolean {
   return judge === EXTERNAL || judge === REVIEW;
 }
 
-/** `12 of 64 rewards, missing in 2 of 8 groups of step 3 since …`: what a run waits for. */
+/** `12 of 64 rewards, missing in 2 of 8 open groups (6 of 8 that step 3 needs are complete) since …` */
 export function describeAwaited(awaited: AwaitedRewards): string {
   const { step, missing, attempts, waiting, groups, since, nextDeadline, complete, needed } = awaited;
   const deadline = nextDeadline === null ? '' : `; the next group is decided at ${nextDeadline} with what it has`;
-  const where =
-    needed === undefined
-      ? `${groups} groups of step ${step}`
-      : `${groups} open groups (${complete} of ${needed} that step ${step} needs are complete)`;
+  const where = `${groups} open groups (${complete} of ${needed} that step ${step} needs are complete)`;
   return `${missing} of ${attempts} rewards, missing in ${waiting} of ${where} since ${since}${deadline}`;
 }

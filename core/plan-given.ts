@@ -50,7 +50,7 @@ export function summariseAwaited(
   waiting: JudgeGivenResult['waiting'],
   decided: readonly GroupResult[],
   playedAt: ReadonlyMap<string, number>,
-): AwaitedRewards {
+): Omit<AwaitedRewards, 'complete' | 'needed'> {
   const times = waiting.map((group) => playedAt.get(groupName(group)) ?? 0);
   const deadlines = times.map((time) => deadlineOf(config, time)).filter((time) => time !== null);
   const rewarded = decided.reduce((total, { rewards }) => total + rewards.length, 0);

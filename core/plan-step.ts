@@ -8,7 +8,6 @@ import type {
   GroupRef,
   GroupResult,
   InitialiseInput,
-  JudgeInput,
   OpenGroup,
   Prepared,
   RolloutInput,
@@ -17,12 +16,11 @@ import type {
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
 import { planDeal } from './plan-deal.ts';
-import { admitToLeague, planSeats, scoreLeague, toLeagueScores, type League } from './plan-league.ts';
-import { GROUP_OF_ONE, planRecordedSamplers } from './production.ts';
+import { planSeats, type League } from './plan-league.ts';
 import { otherPolicies, trainedRoles } from './roles.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
 import { deriveSeed } from './seeds.ts';
-import { learningRateOf, planRendering } from './supervised.ts';
+import { planRendering } from './supervised.ts';
 
 /** All that the next step's rollouts depend on, beside the run's config. */
 export interface PlayPosition {
@@ -36,11 +34,13 @@ export interface PlayPosition {
   dealt: number;
   /** How many steps in a row had nothing to train. */
   emptySteps: number;
+  /** Groups of earlier steps that no step has taken yet and, within a step, its own, in plan order: see plan-window.ts. */
+  open: OpenGroup[];
   /** Opponents of the next step, where a league plays. */
   league?: League;
 }
 
-/** Position of a run between two steps: all played groups are trained. */
+/** Position of a run between two steps. */
 export interface RunPosition extends PlayPosition {
   /** Parent of the next training step: the newest commit, older than `step` if steps had nothing to train. */
   parent: Checkpoint;
@@ -48,20 +48,20 @@ export interface RunPosition extends PlayPosition {
   upcoming?: Checkpoint[];
   /** The run's first checkpoint, where roles compete or a league plays. */
   start?: Checkpoint;
-  /** Groups of earlier steps that no step has taken yet, in plan order (plan-window.ts). */
-  open?: OpenGroup[];
 }
 
-interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming'> {
+interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming' | 'open'> {
   checkpoint: Checkpoint;
+  /** By default none. */
+  open?: OpenGroup[];
   /** Policies for the next steps, in order; by default the parent of the next training step. */
   policies?: Checkpoint[] | undefined;
 }
 
 /** Position of a run whose newest checkpoint is this one. */
-export function positionAt({ checkpoint, policies = [checkpoint], ...place }: Place): RunPosition {
+export function positionAt({ checkpoint, policies = [checkpoint], open = [], ...place }: Place): RunPosition {
   const [policy = checkpoint, ...upcoming] = policies;
-  return { ...place, policy, parent: checkpoint, ...(upcoming.length === 0 ? {} : { upcoming }) };
+  return { ...place, open, policy, parent: checkpoint, ...(upcoming.length === 0 ? {} : { upcoming }) };
 }
 
 type Overlap = Pick<RunConfig, 'maxStaleness'>;
@@ -98,20 +98,9 @@ export function planInitialise(config: RunConfig, branch: number): InitialiseInp
   return { ...begun, lora, ...checked, ...others, run: config.run, parent, inputsSha256: hashOf(hashed) };
 }
 
-/** The groups that a step lacks: all of them, then one for each without signal, with the scenarios that come next. */
-export function planGroups(config: RunConfig, position: PlayPosition, played: GroupResult[] = []): RolloutInput[] {
-  const missing = config.groupsPerStep - trainedGroups(played).length;
-  return dealGroups(config, position, played.length, missing).map(withInputsHash);
-}
-
-/** Any single group of a step, original or replacement. */
-export function planGroup(config: RunConfig, position: PlayPosition, group: number): RolloutInput {
-  return withInputsHash(dealGroups(config, position, group, 1)[0]!);
-}
-
-/** The first groups of a step. */
-export function planFirstGroups(config: RunConfig, position: PlayPosition, count: number): RolloutInput[] {
-  return dealGroups(config, position, 0, count).map(withInputsHash);
+/** Groups of a step from this number on. Their scenarios are those that come next in the deal. */
+export function planGroups(config: RunConfig, position: PlayPosition, from: number, count: number): RolloutInput[] {
+  return dealGroups(config, position, from, count).map(withInputsHash);
 }
 
 /** The groups that are trained, in plan order. */
@@ -123,31 +112,10 @@ function inPlanOrder(a: Pick<GroupResult, 'step' | 'group'>, b: Pick<GroupResult
   return a.step - b.step || a.group - b.group;
 }
 
-/** Input of a step's verdict: all groups played for it, whatever their results. */
-export function planJudging(config: RunConfig, position: PlayPosition, played: GroupResult[]): JudgeInput {
-  const hashed = {
-    branch: position.branch,
-    step: position.step + 1,
-    groups: played.map(toGroupRef),
-    minimumGroupSize: config.production === undefined ? config.minimumGroupSize : GROUP_OF_ONE,
-    ...rewardRules(config.train),
-    ...planRoles(config),
-  };
-  const input = { ...hashed, run: config.run, inputsSha256: hashJudging(hashed) };
-  return { ...input, resultsSha256: hashOf(played) };
-}
-
 /** The trained roles; nothing without roles. */
-export function planRoles(config: RunConfig): Pick<JudgeInput, 'roles'> {
+export function planRoles(config: RunConfig): Pick<RolloutInput, 'roles'> {
   const roles = trainedRoles(config);
   return roles === undefined ? {} : { roles };
-}
-
-type JudgedFields = Pick<JudgeInput, 'branch' | 'step' | 'groups' | 'minimumGroupSize' | 'roles'> & RewardRules;
-
-export function hashJudging({ branch, step, groups, minimumGroupSize, roles, ...rules }: JudgedFields): string {
-  const shaping = omitDefaults(rewardRules(rules), SCHEMA_DEFAULTS.train);
-  return hashOf({ branch, step, groups, minimumGroupSize, ...shaping, ...(roles && { roles }) });
 }
 
 export type RewardRules = Pick<RolloutInput, 'truncated' | 'overlongBuffer' | 'overlongPenalty' | 'baseline'>;
@@ -157,52 +125,6 @@ export function rewardRules({ truncated, overlongBuffer, overlongPenalty, baseli
   return { truncated, overlongBuffer, overlongPenalty, ...(baseline === 'rae' ? { baseline } : {}) };
 }
 
-/** Null if no group carries a signal: then there is no step to commit, and the policy stays. */
-export function planTraining(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
-  const groups = trainedGroups(played).map(toGroupRef);
-  const { production } = config;
-  return planTrainingOf(config, position, groups, {
-    ...(production ? planRecordedSamplers(production, position.parent) : planSampler(position)),
-    ...planScores(config, position, played),
-  });
-}
-
-/** The same for groups of any steps. */
-export function planTrainingOf(
-  config: RunConfig,
-  position: RunPosition,
-  groups: GroupRef[],
-  given: Pick<TrainInput, 'sampler' | 'samplers' | 'league'>,
-): TrainInput | null {
-  if (groups.length === 0) return null;
-  const hashed = {
-    branch: position.branch,
-    step: position.step + 1,
-    baseModel: config.baseModel,
-    groups,
-    learningRate: learningRateOf(config, position.step + 1),
-    seed: config.seed,
-    train: config.train,
-    ...planRoles(config),
-    ...given,
-  };
-  const { parent } = position;
-  return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
-}
-
-/** Scores of the league once the step is committed; nothing without one. */
-function planScores(config: RunConfig, position: PlayPosition, played: GroupResult[]): Pick<TrainInput, 'league'> {
-  const league = scoreLeague(config, position, played);
-  return league === undefined ? {} : { league: toLeagueScores(league) };
-}
-
-/** Empty if the parent itself has sampled. */
-function planSampler({ policy, upcoming = [], parent }: RunPosition): Pick<TrainInput, 'sampler'> {
-  // A step that trained nothing leaves its parent's checkpoint to the step after it.
-  const staleness = new Set([policy, ...upcoming, parent].map(({ manifestSha256 }) => manifestSha256)).size - 1;
-  return staleness === 0 ? {} : { sampler: { ...nameless(policy), staleness } };
-}
-
 /** Hash of a step's inputs; a manifest holds all of them, so that it can be verified. */
 export function hashTraining(
   hashed: Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'>,
@@ -210,41 +132,6 @@ export function hashTraining(
 ): string {
   const train = omitDefaults(hashed.train, SCHEMA_DEFAULTS.train);
   return hashOf({ ...hashed, train, parent: nameless(parent) });
-}
-
-/** Position of a run after a step; without a new checkpoint the step was empty, and the league's scores stay. */
-export function planNext(
-  config: RunConfig,
-  position: RunPosition,
-  played: GroupResult[],
-  checkpoint: Checkpoint | null,
-): RunPosition {
-  const newest = checkpoint ?? position.parent;
-  const { start, league } = position;
-  const scored = checkpoint === null ? league : scoreLeague(config, position, played);
-  return positionAt({
-    ...(start && { start }),
-    ...(scored && { league: admitToLeague(config, scored, newest) }),
-    branch: position.branch,
-    prepared: position.prepared,
-    step: position.step + 1,
-    dealt: position.dealt + played.length,
-    checkpoint: newest,
-    policies: [...(position.upcoming ?? []), newest],
-    emptySteps: checkpoint === null ? position.emptySteps + 1 : 0,
-  });
-}
-
-/** Position of a run that has played a step and may not have trained it yet; the next step samples from `policy`. */
-export function planAhead(position: PlayPosition, played: GroupResult[], policy: Checkpoint): PlayPosition {
-  return {
-    branch: position.branch,
-    prepared: position.prepared,
-    step: position.step + 1,
-    policy,
-    dealt: position.dealt + played.length,
-    emptySteps: trainedGroups(played).length > 0 ? 0 : position.emptySteps + 1,
-  };
 }
 
 /** A checkpoint as hashes know it: by its bytes and its place, not by the run's name. */

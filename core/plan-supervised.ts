@@ -61,7 +61,7 @@ export function planSupervised(config: RunConfig, { branch, step: last, parent }
 
 /** Position of a run after a supervised step, which has no groups. */
 export function positionAfter(position: RunPosition, { checkpoint }: TrainResult): RunPosition {
-  const { branch, prepared, step, dealt, start, league } = position;
+  const { branch, prepared, step, dealt, open, start, league } = position;
   return positionAt({
     ...(start && { start }),
     ...(league && { league }),
@@ -69,6 +69,7 @@ export function positionAfter(position: RunPosition, { checkpoint }: TrainResult
     prepared,
     step: step + 1,
     dealt,
+    open,
     checkpoint,
     emptySteps: 0,
   });

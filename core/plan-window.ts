@@ -1,12 +1,13 @@
 /**
- * Steps from what is complete (`--groups-ahead`): a step deals groups until as many are open as it trains and N more. It
- * trains the first ones in plan order that are complete when enough are; the others stay open for later steps. Pure.
+ * The window of a step. A step deals groups until as many are open as it trains and N more (`--groups-ahead`; 0 by
+ * default), trains the first ones in plan order that are complete when enough are, and leaves the others open for later
+ * steps. Pure.
  */
 import type {
-  ChooseInput,
   Checkpoint,
   GroupRef,
   GroupResult,
+  JudgeInput,
   OpenGroup,
   RolloutInput,
   RunConfig,
@@ -14,30 +15,26 @@ import type {
   TrainInput,
 } from './contract.ts';
 import { hashOf } from './hashes.ts';
+import { admitToLeague, scoreLeague, toLeagueScores } from './plan-league.ts';
 import {
+  hashTraining,
   nameless,
-  planFirstGroups,
-  planNext,
+  planGroups,
   planRoles,
-  planTraining,
-  planTrainingOf,
+  positionAt,
   rewardRules,
-  trainedGroups,
   toGroupRef,
+  trainedGroups,
+  type PlayPosition,
   type RunPosition,
 } from './plan-step.ts';
+import { GROUP_OF_ONE, planRecordedSamplers } from './production.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from './schema-defaults.ts';
-
-type Windowed = Pick<RunConfig, 'groupsAhead'>;
+import { learningRateOf } from './supervised.ts';
 
 /** Whether groups stay open across steps. */
-export function hasWindow({ groupsAhead }: Windowed): boolean {
+export function hasWindow({ groupsAhead }: Pick<RunConfig, 'groupsAhead'>): boolean {
   return groupsAhead > 0;
-}
-
-/** Open groups of a run or a branch that begins. */
-export function openAtStart(config: Windowed): Pick<RunPosition, 'open'> {
-  return hasWindow(config) ? { open: [] } : {};
 }
 
 /** Whether a step may still train it. Its staleness is that of the next step. */
@@ -45,24 +42,41 @@ export function isFresh({ maxRewardStaleness }: Pick<RunConfig, 'maxRewardStalen
   return group.staleness <= maxRewardStaleness;
 }
 
-/** Groups that a step deals, so that its window is full. */
-export function planTopUp(config: RunConfig, position: RunPosition): RolloutInput[] {
-  const { open = [] } = position;
-  const fresh = open.filter((group) => isFresh(config, group));
-  return planFirstGroups(config, position, config.groupsPerStep + config.groupsAhead - fresh.length);
+/** Groups that a step lacks: at first, those that fill its window; then one for each of its own without signal. */
+export function planTopUp(config: RunConfig, position: PlayPosition): RolloutInput[] {
+  const own = ownGroups(position).length;
+  const kept = position.open.filter((group) => isFresh(config, group) && !isLost(position, group.result));
+  return planGroups(config, position, own, config.groupsPerStep + config.groupsAhead - kept.length);
 }
 
-/** The window of a step, once the groups that it dealt are played. */
-export function withPlayed(position: RunPosition, dealt: RolloutInput[], played: GroupResult[]): RunPosition {
-  const opened = dealt.map(({ branch, policy, inputsSha256 }, index): OpenGroup => {
+/** A group of the step itself that will not be trained. What has become of older groups meanwhile changes no plan. */
+function isLost({ step }: PlayPosition, result: GroupResult): boolean {
+  return result.step === step + 1 && result.use !== 'trained' && result.use !== 'unjudged';
+}
+
+function ownGroups({ step, open }: PlayPosition): OpenGroup[] {
+  return open.filter(({ result }) => result.step === step + 1);
+}
+
+/** The window of a step with groups that it dealt, once they are played. */
+export function withPlayed<Position extends PlayPosition>(
+  position: Position,
+  dealt: readonly Pick<RolloutInput, 'inputsSha256'>[],
+  played: readonly GroupResult[],
+): Position {
+  const { branch, policy } = position;
+  const opened = dealt.map(({ inputsSha256 }, index): OpenGroup => {
     return { branch, policy, staleness: 0, inputsSha256, result: played[index]! };
   });
-  return { ...position, dealt: position.dealt + dealt.length, open: [...(position.open ?? []), ...opened] };
+  return { ...position, open: [...position.open, ...opened] };
 }
 
 /** The window with what has become of some of its groups. */
-export function withResults(position: RunPosition, results: GroupResult[]): RunPosition {
-  const open = (position.open ?? []).map((group) => ({
+export function withResults<Position extends PlayPosition>(
+  position: Position,
+  results: readonly GroupResult[],
+): Position {
+  const open = position.open.map((group) => ({
     ...group,
     result: results.find((result) => isSame(result, group.result)) ?? group.result,
   }));
@@ -70,82 +84,135 @@ export function withResults(position: RunPosition, results: GroupResult[]): RunP
 }
 
 /** Whether a step can be made: enough groups are complete, or none waits any more. */
-export function canChoose(config: RunConfig, { open = [] }: RunPosition): boolean {
+export function canChoose(config: RunConfig, { open }: PlayPosition): boolean {
   const fresh = open.filter((group) => isFresh(config, group)).map(({ result }) => result);
   return trainedGroups(fresh).length >= config.groupsPerStep || fresh.every(({ use }) => use !== 'unjudged');
 }
 
-/** Input of a step's choice. Its hash depends on the window alone: what is complete is decided once, by the store. */
-export function planChoice(config: RunConfig, position: RunPosition): ChooseInput {
-  const { open = [] } = position;
+/** Input of a step's verdict. Its hash depends on the window alone: what is complete is decided once, by the store. */
+export function planJudging(config: RunConfig, position: PlayPosition): JudgeInput {
   const hashed = {
     branch: position.branch,
     step: position.step + 1,
     most: config.groupsPerStep,
-    window: open.map((group) => ({
+    window: position.open.map((group) => ({
       ...placeFrom(position, group),
       rolloutsSha256: group.result.rolloutsSha256,
       judgedSha256: group.result.judgedSha256,
       ...(isFresh(config, group) ? {} : { isStale: true as const }),
     })),
-    minimumGroupSize: config.minimumGroupSize,
+    minimumGroupSize: config.production === undefined ? config.minimumGroupSize : GROUP_OF_ONE,
     ...rewardRules(config.train),
     ...planRoles(config),
   };
-  return { ...hashed, run: config.run, inputsSha256: hashChoice(hashed) };
+  const resultsSha256 = hashOf(chooseKnown(config, position));
+  return { ...hashed, run: config.run, inputsSha256: hashJudging(hashed), resultsSha256 };
 }
 
-function hashChoice({ window, ...choice }: Omit<ChooseInput, 'run' | 'inputsSha256'>): string {
-  const { branch, step, most, minimumGroupSize, roles } = choice;
-  const places = window.map((group) => {
-    const { judgedSha256: _judged, ...place } = group;
-    return place;
-  });
-  const shaping = omitDefaults(rewardRules(choice), SCHEMA_DEFAULTS.train);
+export function hashJudging({
+  window,
+  branch,
+  step,
+  most,
+  minimumGroupSize,
+  roles,
+  ...rules
+}: Omit<JudgeInput, 'run' | 'inputsSha256' | 'resultsSha256'>): string {
+  const places = window.map(({ judgedSha256: _judged, ...place }) => place);
+  const shaping = omitDefaults(rewardRules(rules), SCHEMA_DEFAULTS.train);
   return hashOf({ branch, step, most, window: places, minimumGroupSize, ...shaping, ...(roles && { roles }) });
 }
 
-/** Groups that leave the window, in plan order: the first that are trained, all that never will be. */
+/** The choice as far as the workflow knows: the store decides. */
+export function chooseKnown(config: RunConfig, { open }: PlayPosition): GroupResult[] {
+  const decided = open.map((group): GroupResult => {
+    return isFresh(config, group) ? group.result : { ...group.result, use: 'stale' };
+  });
+  return chooseFirst(config.groupsPerStep, decided);
+}
+
+/** Groups that leave the window, in its order: the first that are trained, all that never will be. */
 export function chooseFirst(most: number, decided: GroupResult[]): GroupResult[] {
   const trained = new Set(trainedGroups(decided).slice(0, most));
   return decided.filter((result) => trained.has(result) || (result.use !== 'trained' && result.use !== 'unjudged'));
 }
 
-/** Training of a step, on its own groups or on those chosen from its window. */
-export function planStepTraining(config: RunConfig, position: RunPosition, chosen: GroupResult[]): TrainInput | null {
-  const { open } = position;
-  if (open === undefined) return planTraining(config, position, chosen);
-  const trained = trainedGroups(chosen).map((result) => ({ ...findOpen(open, result), result }));
-  const refs = trained.map((group) => ({ ...toGroupRef(group.result), ...placeFrom(position, group) }));
-  return planTrainingOf(config, position, refs, planSamplers(trained));
+/** Null if no group carries a signal: then there is no step to commit, and the policy stays. */
+export function planTraining(config: RunConfig, position: RunPosition, chosen: GroupResult[]): TrainInput | null {
+  const trained = trainedGroups(chosen).map((result) => ({ ...findOpen(position.open, result), result }));
+  if (trained.length === 0) return null;
+  const { parent } = position;
+  const { production } = config;
+  const league = scoreLeague(config, position, chosen);
+  const hashed = {
+    branch: position.branch,
+    step: position.step + 1,
+    baseModel: config.baseModel,
+    groups: trained.map((group) => ({ ...toGroupRef(group.result), ...placeFrom(position, group) })),
+    learningRate: learningRateOf(config, position.step + 1),
+    seed: config.seed,
+    train: config.train,
+    ...planRoles(config),
+    ...(production ? planRecordedSamplers(production, parent) : planSamplers(position, trained)),
+    ...(league && { league: toLeagueScores(league) }),
+  };
+  return { ...hashed, run: config.run, parent, inputsSha256: hashTraining(hashed, parent) };
 }
 
-/** Position after a step; groups that were not chosen stay open. */
-export function planAfterStep(
+/** Position of a run after a step; without a new checkpoint the step was empty, and the league's scores stay. */
+export function planNext(
   config: RunConfig,
   position: RunPosition,
   chosen: GroupResult[],
   checkpoint: Checkpoint | null,
 ): RunPosition {
-  const { open, dealt } = position;
-  if (open === undefined) return planNext(config, position, chosen, checkpoint);
+  const newest = checkpoint ?? position.parent;
+  const { start, league, open } = position;
+  const scored = checkpoint === null ? league : scoreLeague(config, position, chosen);
   const left = open.filter(({ result }) => !chosen.some((other) => isSame(other, result)));
   const age = checkpoint === null ? 0 : 1;
-  const stay = left.map((group) => ({ ...group, staleness: group.staleness + age }));
-  return { ...planNext(config, position, [], checkpoint), dealt, open: stay };
+  return positionAt({
+    ...(start && { start }),
+    ...(scored && { league: admitToLeague(config, scored, newest) }),
+    branch: position.branch,
+    prepared: position.prepared,
+    step: position.step + 1,
+    dealt: position.dealt + ownGroups(position).length,
+    open: left.map((group) => ({ ...group, staleness: group.staleness + age })),
+    checkpoint: newest,
+    policies: [...(position.upcoming ?? []), newest],
+    emptySteps: checkpoint === null ? position.emptySteps + 1 : 0,
+  });
 }
 
-/** The oldest one first; none if the parent sampled all. */
-function planSamplers(trained: OpenGroup[]): Pick<TrainInput, 'samplers'> {
+/** Position of a run that has played a step and may not have trained it yet; the next step samples from `policy`. */
+export function planAhead(position: PlayPosition, chosen: GroupResult[], policy: Checkpoint): PlayPosition {
+  return {
+    branch: position.branch,
+    prepared: position.prepared,
+    step: position.step + 1,
+    policy,
+    dealt: position.dealt + ownGroups(position).length,
+    open: [],
+    emptySteps: trainedGroups(chosen).length > 0 ? 0 : position.emptySteps + 1,
+  };
+}
+
+/** Older policies that sampled the groups, the oldest one first; none if the parent sampled all. */
+function planSamplers(position: RunPosition, trained: OpenGroup[]): Pick<TrainInput, 'samplers'> {
+  const { policy: sampler, upcoming = [], parent } = position;
+  // A step that trained nothing leaves its parent's checkpoint to the step after it.
+  const behind = new Set([sampler, ...upcoming, parent].map(({ manifestSha256 }) => manifestSha256)).size - 1;
   const older = new Map<string, Sampler>();
   for (const { policy, staleness } of trained)
-    if (staleness > 0) older.set(policy.manifestSha256, { ...nameless(policy), staleness });
+    if (staleness + behind > 0)
+      older.set(policy.manifestSha256, { ...nameless(policy), staleness: staleness + behind });
   return older.size === 0 ? {} : { samplers: [...older.values()] };
 }
 
 /** Place of a group as a step names it: without what is the step's own. */
 function placeFrom(
-  { branch, step }: Pick<RunPosition, 'branch' | 'step'>,
+  { branch, step }: Pick<PlayPosition, 'branch' | 'step'>,
   group: OpenGroup,
 ): Pick<GroupRef, 'group' | 'step' | 'branch'> {
   const { result } = group;

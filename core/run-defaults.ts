@@ -55,7 +55,6 @@ const RUN = {
   warmupSteps: 0,
   continueAsNewEvery: null,
   judge: null,
-  maxJudgeUsd: null,
   parent: null,
 } as const;
 
@@ -81,7 +80,7 @@ export function defaultRunConfig(options: RunOptions): RunConfig {
     ...RUN,
     ...(train.lora === null ? { learningRate: FULL_LEARNING_RATE } : {}),
     finalLearningRateShare: schedule === 'constant' ? 1 : 0.1,
-    ...((options.groupsAhead ?? 0) > 0 ? { replacementRounds: 0 } : {}),
+    ...(options.external === undefined ? {} : { replacementRounds: 0 }),
     ...options,
     rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
     train: {

@@ -3,7 +3,6 @@ import type { GroupResult, RunConfig, RunState, StepSummary, TrainResult } from 
 import { countUnused } from './learning-signal.ts';
 import { NOT_STEERED } from './lineage.ts';
 import { trainedGroups, type RunPosition } from './plan-step.ts';
-import { hasWindow } from './plan-window.ts';
 import { mean, scaleOf } from './statistics.ts';
 import { learningRateOf } from './supervised.ts';
 
@@ -73,7 +72,7 @@ export function summariseStep({ config, position, played, judged, trained, secon
     learningRate: learningRateOf(config, position.step),
     groups: trainedGroups(played).length,
     // The last step of a pass over recorded conversations has fewer groups.
-    replacedGroups: hasWindow(config) ? 0 : Math.max(0, played.length - config.groupsPerStep),
+    replacedGroups: config.replacementRounds === 0 ? 0 : Math.max(0, played.length - config.groupsPerStep),
     unused: countUnused(played),
     failedAttempts: sum(played.map((group) => group.failed)),
     ...counted('truncatedAttempts', sum(played.map((group) => group.truncated))),

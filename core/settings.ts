@@ -28,7 +28,6 @@ const RULES: Readonly<Record<Setting, Rule>> = {
   steps: { isGood: isCount(1), words: 'a whole number of at least 1' },
   groupSize: { isGood: isCount(2), words: 'a whole number of at least 2 (an advantage is relative to its group)' },
   evalEvery: { isGood: isCount(0), words: 'a whole number of at least 0' },
-  maxJudgeUsd: AT_LEAST_0,
   gpuUsdPerHour: AT_LEAST_0,
   maxCostUsd: AT_LEAST_0,
   maxHours: AT_LEAST_0,

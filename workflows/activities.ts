@@ -17,9 +17,8 @@ export interface AgentActivities {
   judgeGiven(input: wire.JudgeGivenInput): Promise<wire.JudgeGivenResult>;
   /** Stores the recorded conversations of a step as its groups. */
   gather(input: wire.GatherInput): Promise<wire.GatherResult>;
+  /** The verdict on a step: which groups leave its window, and which of them are trained. */
   judge(input: wire.JudgeInput): Promise<wire.JudgeResult>;
-  /** The verdict on a step whose groups come from a window. */
-  choose(input: wire.ChooseInput): Promise<wire.ChooseResult>;
   /** Writes files of a finished step that no later step waits for. */
   checkpoint(input: wire.CheckpointInput): Promise<void>;
   evaluate(input: wire.EvaluateInput): Promise<wire.Evaluated>;
@@ -117,11 +116,7 @@ const AGENT_ROWS: Rows<AgentActivities> = {
   ],
   judgeGiven: [STORE_TIMEOUT_MS, ({ groups }) => `step ${groups[0]?.step} · rewards of ${groups.length} groups`],
   gather: [STORE_TIMEOUT_MS, (input) => `step ${input.step} · ${input.conversations.length} recorded conversations`],
-  judge: [STORE_TIMEOUT_MS, ({ step, groups }) => `step ${step} · verdict on ${groups.length} groups`],
-  choose: [
-    STORE_TIMEOUT_MS,
-    ({ step, most, window }) => `step ${step} · choice of ${most} from ${window.length} groups`,
-  ],
+  judge: [STORE_TIMEOUT_MS, ({ step, window }) => `step ${step} · verdict on ${window.length} groups`],
   checkpoint: [STORE_TIMEOUT_MS, ({ summary }) => `step ${summary.step} · checkpoint`],
   evaluate: [
     (input) => playTimeoutMs(input.rollout, input.count),

@@ -24,14 +24,14 @@ export interface Enough {
 }
 
 /**
- * Resolves once every group is decided, or enough of them are, or the run is stopped, with the results of those that are
- * decided, in the order of the groups.
+ * Resolves once enough groups are decided, or all, or the run is stopped, with the results of those that are decided, in
+ * the order of the groups.
  */
 export async function awaitRewards(
   run: Run,
   inHand: StepInHand,
   groups: readonly PlayedPlace[],
-  enough: Enough | null = null,
+  enough: Enough,
 ): Promise<GroupResult[]> {
   if (groups.length === 0) return [];
   const wait = new Wait(run, inHand, groups, enough);
@@ -60,12 +60,12 @@ class Wait {
   readonly #run: Run;
   readonly #inHand: StepInHand;
   readonly #groups: readonly PlayedPlace[];
-  readonly #enough: Enough | null;
+  readonly #enough: Enough;
   readonly #decided = new Map<string, GroupResult>();
   /** Times at which groups were played, in milliseconds; known after the first look. */
   readonly #playedAt = new Map<string, number>();
 
-  constructor(run: Run, inHand: StepInHand, groups: readonly PlayedPlace[], enough: Enough | null) {
+  constructor(run: Run, inHand: StepInHand, groups: readonly PlayedPlace[], enough: Enough) {
     this.#run = run;
     this.#inHand = inHand;
     this.#groups = groups;
@@ -90,7 +90,7 @@ class Wait {
       const step = this.#inHand.step;
       const seen = summariseAwaited(config, step, waiting, this.#results(), this.#playedAt);
       await this.#untilShown();
-      await status.awaitRewards(this.#inHand, { ...seen, ...this.#enough?.describe(this.#results()) });
+      await status.awaitRewards(this.#inHand, { ...seen, ...this.#enough.describe(this.#results()) });
       await this.#sleep(waiting.map(groupName));
     }
   }
@@ -100,7 +100,7 @@ class Wait {
   }
 
   #isOver(): boolean {
-    return this.#run.controls.requested.stop || this.#enough?.isEnough(this.#results()) === true;
+    return this.#run.controls.requested.stop || this.#enough.isEnough(this.#results());
   }
 
   /** Handlers of messages issue their commands first: see `RunStatus.isShowing`. */

@@ -1,8 +1,8 @@
 /**
- * Working time, tokens and money of a run, and its budgets. Times are those of the workflow's clock, the same on replay;
- * the plan reads nothing of this.
+ * Working time, tokens and money of a run, its judge's included, and its budgets. Times are those of the workflow's clock,
+ * the same on replay; the plan reads nothing of this.
  */
-import type { Dollars, Evaluated, JudgeSpending, RunConfig, RunCosts, StepCosts, Usage } from '../core/contract.ts';
+import type { Evaluated, JudgeSpending, RunConfig, RunCosts, StepCosts, Usage } from '../core/contract.ts';
 import {
   addDollars,
   addUsages,
@@ -14,50 +14,47 @@ import {
   usdOfHours,
   type ExceededBudget,
 } from '../core/costs.ts';
-import type { Judging } from './judging.ts';
-import type { StepInHand } from './step-in-hand.ts';
+import { addSpendings, NOTHING_SPENT } from '../core/judge-spending.ts';
+import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
+import type { JudgedPart, StepInHand } from './step-in-hand.ts';
 
-type Spent = Pick<StepCosts, 'seconds' | 'usd'>;
+type Spent = Pick<StepCosts, 'seconds' | 'usd'> & { usage?: Usage | undefined; unpriced?: readonly string[] };
 
-/** The part that continue-as-new carries. The judge's part is counted with its answers. */
+/** The part that continue-as-new carries. */
 export interface CarriedCosts {
   spent: RunCosts;
-  lastStep: Spent;
-  sinceStep: Spent;
+  /** Answers of the judge and their tokens; its money is in `spent`, too. */
+  judging: JudgeSpending;
+  lastStep: Pick<StepCosts, 'seconds' | 'usd'>;
+  sinceStep: Pick<StepCosts, 'seconds' | 'usd'>;
 }
 
-const NOTHING: Spent = { seconds: 0, usd: {} };
+const NOTHING = { seconds: 0, usd: {} };
+const NOTHING_CARRIED: CarriedCosts = {
+  spent: NO_COSTS,
+  judging: NOTHING_SPENT,
+  lastStep: NOTHING,
+  sinceStep: NOTHING,
+};
 
 export class Costs {
-  readonly #judging: Judging;
-  #spent: RunCosts;
-  #lastStep: Spent;
-  #sinceStep: Spent;
+  #sums: CarriedCosts;
   /** Up to here, time is counted. */
   #countedMs = Date.now();
 
-  constructor(carried: CarriedCosts | null, judging: Judging) {
-    this.#spent = carried?.spent ?? NO_COSTS;
-    this.#lastStep = carried?.lastStep ?? NOTHING;
-    this.#sinceStep = carried?.sinceStep ?? NOTHING;
-    this.#judging = judging;
+  constructor(carried: CarriedCosts | null) {
+    this.#sums = carried ?? NOTHING_CARRIED;
   }
 
-  total({ judge, maxCostUsd, maxHours }: RunConfig): RunCosts {
-    const { spent } = this.#judging;
-    const usd = addDollars(this.#spent.usd, usdOfJudge(spent));
-    const isUnpriced = judge !== null && spent !== null && spent.usd === null;
-    return {
-      ...this.#spent,
-      usd,
-      unpriced: union(this.#spent.unpriced, isUnpriced ? [judge] : []),
-      ...(maxCostUsd !== null && { maxCostUsd }),
-      ...(maxHours !== null && { maxHours }),
-    };
+  /** For the run's state. */
+  shown({ maxCostUsd, maxHours }: RunConfig): { costs: RunCosts; judging: JudgeSpending | null } {
+    const { spent, judging } = this.#sums;
+    const budgets = { ...(maxCostUsd !== null && { maxCostUsd }), ...(maxHours !== null && { maxHours }) };
+    return { costs: { ...spent, ...budgets }, judging: isPaid(judging) ? judging : null };
   }
 
   carried(): CarriedCosts {
-    return { spent: this.#spent, lastStep: this.#lastStep, sinceStep: this.#sinceStep };
+    return this.#sums;
   }
 
   /** Counts the time until now, at the hardware's price until now. */
@@ -74,54 +71,81 @@ export class Costs {
 
   countEvaluation({ usage }: Pick<Evaluated, 'usage'>): void {
     const usd = usage?.hosted?.usd;
-    this.#add({ seconds: 0, usd: usd === undefined ? {} : { eval: usd } }, usage);
+    this.#add({ seconds: 0, usd: usd === undefined ? {} : { eval: usd }, usage });
+  }
+
+  /** Nobody is paid for a function of the agent's own, and a judge may have no price. */
+  countJudging({ judge }: RunConfig, part: JudgedPart, { judgings }: StepInHand): void {
+    const { usd } = part.spent;
+    judgings.push(part);
+    this.#sums = { ...this.#sums, judging: addSpendings([this.#sums.judging, part.spent]) };
+    if (!isPaid(part.spent)) return;
+    this.#add({ seconds: 0, usd: usd === null ? {} : { judge: usd }, unpriced: usd === null ? [judge ?? ''] : [] });
   }
 
   /** The costs of a finished step, for its line of the curve. */
-  finishStep(config: RunConfig, { judgings, usage }: Pick<StepInHand, 'judgings' | 'usage'>): StepCosts {
+  finishStep(config: RunConfig, { usage }: Pick<StepInHand, 'usage'>): StepCosts {
     this.countTime(config);
     const usd = usage?.hosted?.usd;
-    this.#add({ seconds: 0, usd: usd === undefined ? {} : { hosted: usd } }, usage);
-    const { seconds, usd: sinceStep } = this.#sinceStep;
-    const judged = judgings.map(({ spent }) => usdOfJudge(spent));
-    this.#lastStep = { seconds, usd: judged.reduce(addDollars, sinceStep) };
-    this.#sinceStep = NOTHING;
-    return { ...this.#lastStep, cumulativeUsd: sumUsd(this.total(config).usd) };
+    this.#add({ seconds: 0, usd: usd === undefined ? {} : { hosted: usd }, usage });
+    const { sinceStep, spent } = this.#sums;
+    this.#sums = { ...this.#sums, lastStep: sinceStep, sinceStep: NOTHING };
+    return { ...sinceStep, cumulativeUsd: sumUsd(spent.usd) };
   }
 
   /** Takes what the run had cost before it was resumed. */
   recall(costs: RunCosts | undefined): void {
-    if (costs === undefined) return;
-    const { judge: _counted, ...usd } = costs.usd;
-    const { seconds, usage, unpriced } = this.#spent;
-    this.#spent = {
-      seconds: costs.seconds + seconds,
-      usage: addUsages([costs.usage, usage]),
-      usd: addDollars(usd, this.#spent.usd),
-      unpriced: union(costs.unpriced, unpriced),
-    };
+    if (costs !== undefined) this.#spend(costs);
+  }
+
+  /** Takes the spending that the store has, which includes cancelled work. */
+  recallJudging(judging: JudgeSpending | null): void {
+    if (judging === null) return;
+    const { spent, judging: counted } = this.#sums;
+    const usd = { ...spent.usd, ...(judging.usd !== null && { judge: judging.usd }) };
+    const cached = Math.max(judging.cached, counted.cached);
+    this.#sums = { ...this.#sums, judging: { ...judging, cached }, spent: { ...spent, usd } };
   }
 
   /** Why the next step may not begin; null if it may. The estimate for a step is the cost of the last one. */
   findExceeded(config: RunConfig): ExceededBudget | null {
-    return findExceeded([...this.#judging.budgets(config), ...runBudgets(config, this.total(config), this.#lastStep)]);
+    const { spent, lastStep } = this.#sums;
+    return findExceeded(runBudgets(config, spent, lastStep));
   }
 
-  #add({ seconds, usd }: Spent, usage?: Usage): void {
-    const spent = this.#spent;
-    const since = this.#sinceStep;
-    this.#sinceStep = { seconds: since.seconds + seconds, usd: addDollars(since.usd, usd) };
-    this.#spent = {
+  #add(part: Spent): void {
+    const { sinceStep } = this.#sums;
+    const seconds = sinceStep.seconds + part.seconds;
+    this.#sums = { ...this.#sums, sinceStep: { seconds, usd: addDollars(sinceStep.usd, part.usd) } };
+    this.#spend(part);
+  }
+
+  #spend({ seconds, usd, usage, unpriced = usage?.hosted?.unpriced ?? [] }: Spent): void {
+    const { spent } = this.#sums;
+    const sums = {
       seconds: spent.seconds + seconds,
       usage: usage === undefined ? spent.usage : addUsages([spent.usage, usage]),
       usd: addDollars(spent.usd, usd),
-      unpriced: union(spent.unpriced, usage?.hosted?.unpriced ?? []),
+      unpriced: union(spent.unpriced, unpriced),
     };
+    this.#sums = { ...this.#sums, spent: sums };
   }
 }
 
-/** Nothing for a function of the agent's own, which nobody pays, and for a judge without a price. */
-function usdOfJudge(spent: JudgeSpending | null): Pick<Dollars, 'judge'> {
-  if (spent === null || spent.usd === null || spent.calls + spent.cached === 0) return {};
-  return { judge: spent.usd };
+/** The result of judging a step, once all of its groups are judged. */
+export function summariseJudging({ judgings }: StepInHand): StepJudging {
+  if (judgings.length === 0) return NOT_JUDGED;
+  const spent = addSpendings(judgings.map((judged) => judged.spent));
+  const seconds = { 'rollout.judge': Math.max(...judgings.map((judged) => judged.seconds)) };
+  if (!isPaid(spent)) return { metrics: {}, seconds };
+  const { calls, cached, promptTokens, completionTokens, usd } = spent;
+  const money = usd === null ? {} : { judgeUsd: usd };
+  return {
+    metrics: { judgeCalls: calls, judgeCached: cached, judgeTokens: promptTokens + completionTokens, ...money },
+    seconds,
+  };
+}
+
+function isPaid({ calls, cached }: JudgeSpending): boolean {
+  return calls + cached > 0;
 }

@@ -5,7 +5,6 @@ import type { RunConfig, RunState, SettingChange } from '../core/contract.ts';
 import type { ExceededBudget } from '../core/costs.ts';
 import { REWARDS_SIGNAL } from '../core/external-rewards.ts';
 import { findSettingsProblem, type Settings } from '../core/settings.ts';
-import type { Judging } from './judging.ts';
 import type { RunStatus } from './run-status.ts';
 
 const MAX_REASON_LENGTH = 500;
@@ -98,7 +97,6 @@ interface Controls {
 interface Facts {
   controls: Controls;
   status: RunStatus;
-  judging: Judging;
 }
 
 /** Validators of updates: synchronous, they throw the error that the sender sees. A refused update is in no history. */
@@ -166,15 +164,11 @@ function refuseOverBudget({ controls, status }: Facts): void {
   );
 }
 
-function refuseSettings({ controls, status, judging }: Facts, settings: unknown, stepsDone: number): void {
+function refuseSettings({ controls, status }: Facts, settings: unknown, stepsDone: number): void {
   if (typeof settings !== 'object' || settings === null)
     throw new Error(`the settings of ${status.state.run} must be an object; pass names and numbers`);
   const complaint = findSettingsProblem(controls.requestedConfig, stepsDone, settings);
   if (complaint !== null) throw new Error(complaint);
-  if ('maxJudgeUsd' in settings && judging.isCostUnknown)
-    throw new Error(
-      `maxJudgeUsd has no effect on ${status.state.run}: the price of its judge is unknown; set the prices in ruler in the agent's file`,
-    );
 }
 
 function refuseBadStep({ controls, status }: Facts, step: unknown): void {

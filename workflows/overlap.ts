@@ -8,7 +8,8 @@
 import { CancellationScope } from '@temporalio/workflow';
 
 import type { GroupResult } from '../core/contract.ts';
-import { EMPTY_STEPS_LIMIT, planAhead, type PlayPosition, type RunPosition } from '../core/plan-step.ts';
+import { EMPTY_STEPS_LIMIT, type PlayPosition, type RunPosition } from '../core/plan-step.ts';
+import { planAhead } from '../core/plan-window.ts';
 import type { RunActivities } from './activities.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
@@ -17,9 +18,15 @@ import { LaneOrder } from './lane-order.ts';
 /** The two stages of a step. */
 export interface StepStages {
   /** Everything up to the verdict, which says what is trained. */
-  play(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]>;
+  play(run: Run, inHand: StepInHand, position: PlayPosition): Promise<PlayedStep>;
   /** Everything from training on, the evaluation that is due included. */
-  finish(run: Run, inHand: StepInHand, position: RunPosition, played: GroupResult[]): Promise<RunPosition>;
+  finish(run: Run, inHand: StepInHand, position: RunPosition, chosen: GroupResult[]): Promise<RunPosition>;
+}
+
+/** A step with its window, and the groups that leave it. */
+interface PlayedStep {
+  position: PlayPosition;
+  chosen: GroupResult[];
 }
 
 /** Takes steps until the history is long or something else is due; returns the position after the last finished one. */
@@ -94,15 +101,15 @@ class Overlap {
       const played = await this.#stages.play(this.#run, inHand, { ...position, policy });
       inHand.rest();
       this.#train(inHand, played);
-      position = planAhead(position, played, policy);
+      position = planAhead(played.position, played.chosen, policy);
     }
   }
 
-  #train(inHand: StepInHand, played: GroupResult[]): void {
+  #train(inHand: StepInHand, { position: { open }, chosen }: PlayedStep): void {
     const before = this.#training;
     const finish = async (): Promise<RunPosition> => {
       const position = await before;
-      this.#finished = await this.#stages.finish(this.#run, inHand, position, played);
+      this.#finished = await this.#stages.finish(this.#run, inHand, { ...position, open }, chosen);
       this.#inHand = this.#inHand.filter((other) => other !== inHand);
       return this.#finished;
     };

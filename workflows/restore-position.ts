@@ -16,7 +16,7 @@ export async function rollBack(run: Run, position: RunPosition, rollback: Pendin
   const located = await tryLocate(run, rollback);
   controls.rolledBack(rollback);
   if (located === null) return position;
-  run.judging.recall(located.judging);
+  run.costs.recallJudging(located.judging);
   status.setPosition(located);
   status.noteContinued();
   await status.record();
@@ -30,8 +30,8 @@ export async function resumeFromStore(run: Run, prepared: Prepared): Promise<Run
   status.waitFor('initialise', 'find where the run stands', queues.rollout);
   const located = await activities.locate({ run: controls.config.run, rollback: null });
   controls.restore(located.changes, located.amendments);
-  run.judging.recall(located.judging);
   run.costs.recall(located.costs);
+  run.costs.recallJudging(located.judging);
   status.setPosition(located);
   if (controls.pendingRollback === null) status.noteContinued();
   else status.noteRollback(controls.pendingRollback);
@@ -64,7 +64,6 @@ function toPosition({ config }: Run, prepared: Prepared, located: Located): RunP
   const { start, league, open } = located;
   return positionAt({
     ...(start && { start }),
-    ...(open && { open }),
     ...(league && { league }),
     branch,
     prepared,
@@ -72,6 +71,7 @@ function toPosition({ config }: Run, prepared: Prepared, located: Located): RunP
     checkpoint,
     policies,
     dealt,
+    open,
     emptySteps,
   });
 }

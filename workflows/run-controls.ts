@@ -11,7 +11,6 @@ import type { ExceededBudget } from '../core/costs.ts';
 import type { RunActivities } from './activities.ts';
 import type { Costs } from './costs.ts';
 import type { RunStatus } from './run-status.ts';
-import type { Judging } from './judging.ts';
 import * as messages from './messages.ts';
 
 interface Requested {
@@ -46,7 +45,6 @@ export interface CarriedControls {
 interface Controlled {
   status: RunStatus;
   activities: RunActivities;
-  judging: Judging;
   costs: Costs;
 }
 
@@ -56,7 +54,6 @@ export class RunControls {
   readonly #run: string;
   readonly #status: RunStatus;
   readonly #activities: RunActivities;
-  readonly #judging: Judging;
   readonly #costs: Costs;
   #config: RunConfig;
   #settingsApplied = 0;
@@ -67,7 +64,7 @@ export class RunControls {
   #work: CancellationScope | null = null;
   #ending = false;
 
-  constructor(config: RunConfig, carried: CarriedControls, { status, activities, judging, costs }: Controlled) {
+  constructor(config: RunConfig, carried: CarriedControls, { status, activities, costs }: Controlled) {
     this.requested = carried.told;
     this.#amendments = carried.amendments;
     this.#lastRollback = carried.lastRollback;
@@ -75,7 +72,6 @@ export class RunControls {
     this.#config = config;
     this.#status = status;
     this.#activities = activities;
-    this.#judging = judging;
     this.#costs = costs;
   }
 
@@ -129,7 +125,7 @@ export class RunControls {
 
   /** Handlers are set before the run's first await, so that a starting run misses no request. */
   listen(): void {
-    const validators = messages.createValidators({ controls: this, status: this.#status, judging: this.#judging });
+    const validators = messages.createValidators({ controls: this, status: this.#status });
     setHandler(messages.rewardsSignal, () => void (this.#hasRewards = true));
     setHandler(messages.progressQuery, () => this.#status.state);
     setHandler(messages.stopUpdate, (request) => this.#stop(request), { validator: validators.stop });
@@ -176,7 +172,7 @@ export class RunControls {
   /** Shows what the run has cost until now. */
   tellCosts(): void {
     this.#countTime();
-    this.#status.update({ costs: this.#costs.total(this.#config) });
+    this.#status.update(this.#costs.shown(this.#config));
   }
 
   /** Called before the state changes: a pause is no work. */

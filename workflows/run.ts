@@ -5,7 +5,6 @@ import type { Settings } from '../core/settings.ts';
 import type { RunActivities, RunQueues } from './activities.ts';
 import type { RunStatus, CarriedStatus } from './run-status.ts';
 import type { CarriedCosts, Costs } from './costs.ts';
-import type { CarriedJudging, Judging } from './judging.ts';
 import type { Tracking } from './track-run.ts';
 import type { CarriedControls, PendingRollback, RunControls } from './run-controls.ts';
 
@@ -32,9 +31,7 @@ interface CarriedRun {
   position: RunPosition;
   board: CarriedStatus;
   instructions: CarriedControls;
-  judging: CarriedJudging;
-  /** Absent in runs from before costs were counted. */
-  costs?: CarriedCosts;
+  costs: CarriedCosts;
 }
 
 export interface Run extends TrainRunInput {
@@ -42,7 +39,5 @@ export interface Run extends TrainRunInput {
   status: RunStatus;
   /** Requests of people, and the configuration with them. */
   controls: RunControls;
-  /** The cost of the judge, if the run has one. */
-  judging: Judging;
   costs: Costs;
 }

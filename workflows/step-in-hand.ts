@@ -1,6 +1,5 @@
 /** A step in progress, with the facts of this step alone: several steps may be in progress. */
 import type { Checkpoint, JudgeGroupResult, Usage } from '../core/contract.ts';
-import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
 
 /** The result of judging one or more groups. */
 export type JudgedPart = Pick<JudgeGroupResult, 'spent' | 'seconds'>;
@@ -11,8 +10,6 @@ export class StepInHand {
   readonly step: number;
   /** Results of its judge so far. */
   readonly judgings: JudgedPart[] = [];
-  /** The result of judging the step. */
-  judged: StepJudging = NOT_JUDGED;
   /** Tokens of its attempts, once they are counted. */
   usage: Usage | undefined;
   /** The checkpoint that it samples from, if steps may overlap. */

@@ -4,40 +4,59 @@
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 
-import type { GroupResult, Prepared, RolloutInput, RunState, TrainInput, TrainResult } from '../core/contract.ts';
+import type {
+  GroupResult,
+  OpenGroup,
+  Prepared,
+  RolloutInput,
+  RunState,
+  TrainInput,
+  TrainResult,
+} from '../core/contract.ts';
 import { isAwaited } from '../core/external-rewards.ts';
 import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
 import { leagueAtStart } from '../core/plan-league.ts';
-import { planGathering } from '../core/plan-production.ts';
+import { planGathered, planGathering } from '../core/plan-production.ts';
 import {
   isOverlapping,
-  planGroups,
   planInitialise,
-  planJudging,
   policiesAtStart,
   positionAt,
   type PlayPosition,
   type RunPosition,
 } from '../core/plan-step.ts';
-import { hasWindow, openAtStart, planAfterStep, planStepTraining } from '../core/plan-window.ts';
+import {
+  canChoose,
+  chooseKnown,
+  planJudging,
+  planNext,
+  planTopUp,
+  planTraining,
+  withPlayed,
+  withResults,
+} from '../core/plan-window.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
 import { planSupervised, positionAfter, summariseSupervised } from '../core/plan-supervised.ts';
 import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
 import { createRunActivities } from './activities.ts';
 import { recordStep } from './record-step.ts';
-import { playAndAwait } from './awaited-step.ts';
 import { RunStatus } from './run-status.ts';
 import { failRun, isLearningOver } from './endings.ts';
 import { isEvaluationMissing, resumeFromStore, rollBack } from './restore-position.ts';
 import { summariseStep } from '../core/run-summary.ts';
-import { Costs } from './costs.ts';
-import { Judging } from './judging.ts';
+import { Costs, summariseJudging } from './costs.ts';
 import { takeOverlapping, type StepStages } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 import { startTracking } from './track-run.ts';
-import { chooseFromWindow, noteOpenGroups } from './window.ts';
+import { awaitWindow, closeStale, noteOpenGroups } from './window.ts';
 import { RunControls, type CarriedControls } from './run-controls.ts';
+
+/** A step's window once it is played, and the groups that leave it: null if the run is stopped before enough are complete. */
+interface PlayedWindow {
+  open: OpenGroup[];
+  chosen: GroupResult[] | null;
+}
 
 export async function trainRun(input: TrainRunInput): Promise<RunState> {
   const run = openRun(input);
@@ -91,7 +110,6 @@ async function startRun(run: Run): Promise<RunPosition> {
   const policies = policiesAtStart(config, checkpoint);
   const position = positionAt({
     ...leagueAtStart(config, checkpoint),
-    ...openAtStart(config),
     branch: 0,
     prepared,
     step: 0,
@@ -123,38 +141,23 @@ async function advance(run: Run, position: RunPosition): Promise<RunPosition> {
 async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
   const inHand = run.status.beginStep(position.step + 1);
   try {
-    if (hasWindow(run.controls.config)) return await takeFromWindow(run, inHand, position);
-    if (isAwaited(run.controls.config.judge)) return await takeAwaitedStep(run, inHand, position);
-    const played = await judgeStep(run, inHand, position, await playStep(run, inHand, position));
-    return await finishStep(run, inHand, position, played);
+    const { open, chosen } = await playStep(run, inHand, position);
+    // The run ends without the step, and says how many groups are open.
+    if (chosen === null) return { ...position, open };
+    return await finishStep(run, inHand, { ...position, open }, chosen);
   } finally {
     run.status.endStep(inHand);
   }
 }
 
-/** A step whose rewards are given from outside: plan → rollout × groups → rewards → judge → train → committed. */
-async function takeAwaitedStep(run: Run, inHand: StepInHand, position: RunPosition): Promise<RunPosition> {
-  const play = (played: GroupResult[]) => playMissing(run, inHand, position, played);
-  const played = await playAndAwait(run, inHand, position, play);
-  // A run that is stopped ends without the step.
-  if (played === null) return position;
-  return finishStep(run, inHand, position, await judgeStep(run, inHand, position, played));
-}
-
-/** A step of groups that earlier steps may have dealt: plan → rollout × groups → choose → train → committed. */
-async function takeFromWindow(run: Run, inHand: StepInHand, start: RunPosition): Promise<RunPosition> {
-  const play = (groups: RolloutInput[]) => inWaves(groups, (group) => playGroup(run, inHand, group));
-  const { position, chosen } = await chooseFromWindow(run, inHand, start, play);
-  // The run ends without the step, and says how many groups are open.
-  if (chosen === null) return { ...start, open: position.open ?? [] };
-  return finishStep(run, inHand, position, chosen);
-}
-
 /** The same for overlapping steps: `play` runs beside the training of earlier steps, `finish` follows it. */
 const stepStages: StepStages = {
-  play: async (run, inHand, position) => judgeStep(run, inHand, position, await playStep(run, inHand, position)),
-  async finish(run, inHand, position, played) {
-    const next = await finishStep(run, inHand, position, played);
+  async play(run, inHand, start) {
+    const { open, chosen } = await playStep(run, inHand, start);
+    return { position: { ...start, open }, chosen: chosen ?? [] };
+  },
+  async finish(run, inHand, position, chosen) {
+    const next = await finishStep(run, inHand, position, chosen);
     run.status.endStep(inHand);
     if (isEvaluationDue(run.controls.requestedConfig, next.step)) await evaluate(run, next);
     return next;
@@ -176,49 +179,54 @@ async function takeSupervisedStep(run: Run, position: RunPosition): Promise<RunP
   }
 }
 
-/** Trains and commits a step that was played. */
+/** Trains and commits a step that was played: the groups that leave its window. */
 async function finishStep(
   run: Run,
   inHand: StepInHand,
   position: RunPosition,
-  played: GroupResult[],
+  chosen: GroupResult[],
 ): Promise<RunPosition> {
   const { config } = run.controls;
-  const trained = await trainStep(run, inHand, planStepTraining(config, position, played));
+  const trained = await trainStep(run, inHand, planTraining(config, position, chosen));
 
-  const next = planAfterStep(config, position, played, trained?.checkpoint ?? null);
-  const { judged } = inHand;
-  const seconds = inHand.seconds();
-  await recordStep(run, inHand, summariseStep({ config, position: next, played, judged, trained, seconds }));
+  const next = planNext(config, position, chosen, trained?.checkpoint ?? null);
+  const [judged, seconds] = [summariseJudging(inHand), inHand.seconds()];
+  await recordStep(run, inHand, summariseStep({ config, position: next, played: chosen, judged, trained, seconds }));
   return next;
 }
 
+/** Plays what the step's window lacks, waits for rewards from outside, and chooses the groups that leave it. */
+async function playStep(run: Run, inHand: StepInHand, start: PlayPosition): Promise<PlayedWindow> {
+  const before = await closeStale(run, start);
+  const played = await (run.controls.config.production === undefined ? playWindow : gatherStep)(run, inHand, before);
+  const window = await awaitWindow(run, inHand, played);
+  if (!canChoose(run.controls.config, window)) return { open: window.open, chosen: null };
+  const chosen = await judgeStep(run, inHand, window);
+  return { open: withResults(window, chosen).open, chosen };
+}
+
 /** Groups are judged as soon as they are played, if the run has a judge; groups without signal are replaced. */
-async function playStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
+async function playWindow(run: Run, inHand: StepInHand, start: PlayPosition): Promise<PlayPosition> {
   const { config } = run.controls;
-  if (config.production !== undefined) return gatherStep(run, inHand, position);
-  const work = `play ${config.judge === null ? '' : 'and judge '}step ${inHand.step}`;
+  const work = `play ${config.judge === null || isAwaited(config.judge) ? '' : 'and judge '}step ${inHand.step}`;
   run.status.enterPhase(inHand, 'rollout', work, run.queues.rollout);
-  const played: GroupResult[] = [];
+  let window = start;
   for (let round = 0; round <= config.replacementRounds; round++) {
-    played.push(...(await playMissing(run, inHand, position, played)));
+    const dealt = planTopUp(config, window);
+    window = withPlayed(window, dealt, await inWaves(dealt, (group) => playGroup(run, inHand, group)));
   }
-  return played;
+  return window;
 }
 
 /** Conversations that were recorded in production are the step's groups. */
-async function gatherStep(run: Run, inHand: StepInHand, position: PlayPosition): Promise<GroupResult[]> {
+async function gatherStep(run: Run, inHand: StepInHand, start: PlayPosition): Promise<PlayPosition> {
   run.status.enterPhase(inHand, 'rollout', `read the conversations of step ${inHand.step}`, run.queues.rollout);
-  return (await run.activities.gather(planGathering(run.controls.config, position))).groups;
+  const gathering = planGathering(run.controls.config, start);
+  return withPlayed(start, planGathered(gathering), (await run.activities.gather(gathering)).groups);
 }
 
 /** Most activities of a step that are pending at once: Temporal refuses more than 2,000 of one workflow. */
 const PENDING_ACTIVITIES = 500;
-
-/** Plays the groups that a step still needs: all in the first round. */
-function playMissing(run: Run, inHand: StepInHand, position: PlayPosition, played: GroupResult[]) {
-  return inWaves(planGroups(run.controls.config, position, played), (group) => playGroup(run, inHand, group));
-}
 
 async function inWaves<In, Out>(plan: readonly In[], play: (each: In) => Promise<Out>): Promise<Out[]> {
   if (plan.length <= PENDING_ACTIVITIES) return Promise.all(plan.map(play));
@@ -233,16 +241,14 @@ async function inWaves<In, Out>(plan: readonly In[], play: (each: In) => Promise
 
 /** The store decides what is trained, not the answer of a rollout. */
 async function judgeStep(
-  { activities, status, controls, judging, queues }: Run,
+  { activities, status, controls, queues }: Run,
   inHand: StepInHand,
-  position: PlayPosition,
-  played: GroupResult[],
+  window: PlayPosition,
 ): Promise<GroupResult[]> {
   status.enterPhase(inHand, 'judge', `decide what step ${inHand.step} trains`, queues.rollout);
-  const { groups, usage } = await activities.judge(planJudging(controls.config, position, played));
+  const { groups, usage } = await activities.judge(planJudging(controls.config, window));
   inHand.usage = usage;
-  inHand.judged = judging.finish(inHand);
-  return groups ?? played;
+  return groups ?? chooseKnown(controls.config, window);
 }
 
 async function trainStep(
@@ -256,11 +262,15 @@ async function trainStep(
 }
 
 /** The verdict is the agent's own reward, which came with the rollout, or the judge's. */
-async function playGroup({ activities, judging }: Run, inHand: StepInHand, group: RolloutInput): Promise<GroupResult> {
+async function playGroup(
+  { activities, controls, costs }: Run,
+  inHand: StepInHand,
+  group: RolloutInput,
+): Promise<GroupResult> {
   const played = await activities.rollout(group);
   if (played.use !== 'unjudged' || isAwaited(group.judge)) return played;
   const judged = await activities.judgeGroup({ group });
-  judging.count(judged, inHand);
+  costs.countJudging(controls.config, judged, inHand);
   return judged.group;
 }
 
@@ -280,15 +290,13 @@ function openRun(input: TrainRunInput): Run {
   const config = fillDefaults(input.config, SCHEMA_DEFAULTS);
   const activities = createRunActivities(queues);
   const status = new RunStatus(config, carried?.board ?? null, activities);
-  const judging = new Judging(carried?.judging ?? null);
-  const costs = new Costs(carried?.costs ?? null, judging);
+  const costs = new Costs(carried?.costs ?? null);
   const controls = new RunControls(config, carried?.instructions ?? pendingAtStart(input), {
     status,
     activities,
-    judging,
     costs,
   });
-  return { ...input, config, activities, status, controls, judging, costs };
+  return { ...input, config, activities, status, controls, costs };
 }
 
 function pendingAtStart({ goOn: resume }: TrainRunInput): CarriedControls {
@@ -326,7 +334,7 @@ function isUnevaluatedEnd({ status, controls }: Run, { step, parent }: RunPositi
 }
 
 /** Continues as new, with every pending write done and every request carried along. */
-async function handOver({ queues, status, controls, judging, costs }: Run, position: RunPosition): Promise<void> {
+async function handOver({ queues, status, controls, costs }: Run, position: RunPosition): Promise<void> {
   controls.tellCosts();
   do {
     await status.recorded();
@@ -336,7 +344,6 @@ async function handOver({ queues, status, controls, judging, costs }: Run, posit
     position,
     board: status.carried(),
     instructions: controls.carried(),
-    judging: judging.carried(),
     costs: costs.carried(),
   };
   await continueAsNew<typeof trainRun>({ config: controls.config, queues, carried, goOn: null });

@@ -23,7 +23,7 @@ const State = z.strictObject({
   /** The stage from which a command that has not ended does all anew; null if there is none. */
   redoing: z.enum(STAGES).nullable(),
   /** The run, and the limit that its judge was given; null until it is planned. */
-  run: z.strictObject({ name: z.string(), maxJudgeUsd: z.number().nullable() }).nullable(),
+  run: z.strictObject({ name: z.string(), maxCostUsd: z.number().nullable() }).nullable(),
 });
 
 type State = z.output<typeof State>;

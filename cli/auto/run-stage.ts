@@ -14,7 +14,7 @@ import { AGENT_FILE } from './file-names.ts';
 /** The exit code: other than 0 if somebody stopped watching. */
 export async function playAutoRun(work: AutoWork): Promise<number> {
   const run = work.state.run ?? (await planName(work));
-  const words = [`--run=${run.name}`, ...(run.maxJudgeUsd === null ? [] : [`--max-judge-usd=${run.maxJudgeUsd}`])];
+  const words = [`--run=${run.name}`, ...(run.maxCostUsd === null ? [] : [`--max-cost-usd=${run.maxCostUsd}`])];
   const context = await trainContext(work, words);
   const plan = await planTrain(context);
   const code = await playRun(context, plan, context.flags);
@@ -28,7 +28,7 @@ async function planName({ state, name, settings, ledger }: AutoWork): Promise<No
   const left = settings.maxCostUsd === null ? null : settings.maxCostUsd - (ledger.spent.usd ?? 0);
   const run = {
     name: round === 0 ? name : `${name}-${round + 1}`,
-    maxJudgeUsd: left === null ? null : Math.max(0, Number(left.toFixed(4))),
+    maxCostUsd: left === null ? null : Math.max(0, Number(left.toFixed(4))),
   };
   await state.setRun(run);
   return run;

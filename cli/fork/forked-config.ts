@@ -35,7 +35,8 @@ export function inheritFrom(parent: RunConfig, values: ReadonlyMap<string, unkno
     startAdapter: _,
     roles: _roles,
     competing: _competing,
-    external: _external,
+    external,
+    replacementRounds,
     ...others
   } = parent;
   const decay = { finalLearningRateShare, learningRateRestarts };
@@ -50,6 +51,7 @@ export function inheritFrom(parent: RunConfig, values: ReadonlyMap<string, unkno
   const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
   return {
     ...others,
+    ...(external === undefined ? { replacementRounds } : {}),
     ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : decay),
     train: { ...kept, ...(hasOwnLoss ? {} : { loss: {} }) },
   };

@@ -17,14 +17,13 @@ export function judgeOptions({
   reward,
   rewards,
   rewardGroup,
-}: Agent): Pick<RunOptions, 'external'> & Pick<RunConfig, 'judge' | 'maxJudgeUsd'> {
-  if (rewardGroup !== undefined) return { judge: REWARD_GROUP, maxJudgeUsd: null };
+}: Agent): Pick<RunOptions, 'external' | 'replacementRounds'> & Pick<RunConfig, 'judge'> {
+  if (rewardGroup !== undefined) return { judge: REWARD_GROUP };
   if (isExternal(reward)) {
     const judge = reward.review === undefined ? EXTERNAL : REVIEW;
-    return { judge, maxJudgeUsd: null, external: toConfig(reward, rewards) };
+    return { judge, external: toConfig(reward, rewards), replacementRounds: 0 };
   }
-  if (reward === undefined) return { judge: null, maxJudgeUsd: null };
-  return { judge: reward.judge.name, maxJudgeUsd: reward.maxJudgeUsd };
+  return { judge: reward?.judge.name ?? null };
 }
 
 /** Absent members are the defaults. */
@@ -44,9 +43,10 @@ function toConfig(
 /** Requires the judge's key, its committed checkpoint, and prices if the budget is limited. */
 export async function checkJudge(
   { reward, rewardGroup }: Agent,
-  { agent, judge: name, maxJudgeUsd }: RunConfig,
+  config: RunConfig,
   { store, env, recorded }: { store: Store; env: NodeJS.ProcessEnv; recorded: string | null },
 ): Promise<void> {
+  const { agent, judge: name } = config;
   if (name === null || (name === REWARD_GROUP && rewardGroup !== undefined)) return;
   if (isAwaited(name) && isExternal(reward)) return;
   if (reward === undefined || isExternal(reward)) {
@@ -58,8 +58,14 @@ export async function checkJudge(
   const ruler = withJudge(reward, name);
   const { judge } = ruler;
   requireJudgeKey(judge, env);
-  if (maxJudgeUsd !== null) checkBudget(ruler);
+  if (isOnlyCost(config)) checkBudget(ruler);
   if (judge.kind === 'engine') await requireCommitted(store, judge, name === recorded);
+}
+
+/** Whether a budget has nothing but the judge to count. */
+function isOnlyCost({ maxCostUsd, gpuUsdPerHour, roles = {} }: RunConfig): boolean {
+  const hasHosted = Object.values(roles).some(({ kind }) => kind === 'hosted');
+  return maxCostUsd !== null && gpuUsdPerHour === null && !hasHosted;
 }
 
 async function requireCommitted(store: Store, { name, model }: EngineJudge, isRecorded: boolean): Promise<void> {

@@ -57,7 +57,6 @@ export const PLAY_FLAGS: Readonly<Record<string, string>> = {
     'a run trains chats or conversations; to train chats first, run temper sft FILE, and pass its run as --from',
   adapter: 'the run starts from the checkpoint that serves; to start from another one, pass --from CHECKPOINT',
   judge: 'the feedback is the reward; leave it out',
-  'max-judge-usd': 'the feedback is the reward; leave it out',
 };
 
 /** Flags that the project's configuration may set: settings of other runs have no effect on this one. */

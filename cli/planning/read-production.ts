@@ -27,7 +27,7 @@ export function refusePlayFlags(flags: Readonly<Record<string, unknown>>): void 
 export function productionOptions({
   checkpoint,
   config,
-}: Parent): Pick<RunOptions, 'parent' | 'rollout' | 'train' | 'groupsPerStep' | 'judge' | 'maxJudgeUsd'> {
+}: Parent): Pick<RunOptions, 'parent' | 'rollout' | 'train' | 'groupsPerStep' | 'judge'> {
   const { lora, optimizer } = config.train;
   return {
     parent: checkpoint,
@@ -35,7 +35,6 @@ export function productionOptions({
     train: { lora, optimizer, ...layoutOf(config), baseline: 'rae' },
     groupsPerStep: CONVERSATIONS_PER_STEP,
     judge: null,
-    maxJudgeUsd: null,
   };
 }
 

@@ -63,7 +63,7 @@ export const setCommand = defineCommand({
   details: [
     `KEY is one of ${SETTINGS.slice(0, 6).join(', ')},`,
     `${SETTINGS.slice(6).join(', ')}, or the name of its flag.`,
-    'Raise max-judge-usd, max-cost-usd or max-hours to continue a run that paused because it reached that budget.',
+    'Raise max-cost-usd or max-hours to continue a run that paused because it reached that budget.',
     'A setting holds until you set it again, also across a rollback. The current step finishes as planned.',
   ],
   examples: ['temper set demo learningRate=1e-5', 'temper set demo steps=300 evalEvery=50 --reason "it still learns"'],

@@ -18,8 +18,8 @@ class AwaitedRewards(Strict):
     groups: Annotated[int, Field(ge=0, le=9007199254740991)]
     since: str
     next_deadline: Annotated[str | None, Field(alias="nextDeadline")]
-    complete: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
-    needed: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    complete: Annotated[int, Field(ge=0, le=9007199254740991)]
+    needed: Annotated[int, Field(ge=1, le=9007199254740991)]
 
 
 class BlobRef(Strict):
@@ -62,19 +62,6 @@ class CheckpointRole(Strict):
     kind: Literal["checkpoint"]
     checkpoint: Checkpoint
     policy: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,31}$")]
-
-
-class WindowItem(Strict):
-    group: Annotated[int, Field(ge=0, le=9007199254740991)]
-    rollouts_sha256: Annotated[
-        str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
-    ]
-    step: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
-    branch: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
-    judged_sha256: Annotated[
-        str | None, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")
-    ]
-    is_stale: Annotated[Literal[True] | None, Field(alias="isStale")] = None
 
 
 class CispoLoss(Strict):
@@ -307,6 +294,19 @@ class WaitingItem(Strict):
 class JudgeGivenResult(Strict):
     decided: list[GroupResult]
     waiting: list[WaitingItem]
+
+
+class WindowItem(Strict):
+    group: Annotated[int, Field(ge=0, le=9007199254740991)]
+    rollouts_sha256: Annotated[
+        str, Field(alias="rolloutsSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    step: Annotated[int | None, Field(ge=1, le=9007199254740991)] = None
+    branch: Annotated[int | None, Field(ge=0, le=9007199254740991)] = None
+    judged_sha256: Annotated[
+        str | None, Field(alias="judgedSha256", pattern="^[0-9a-f]{64}$")
+    ]
+    is_stale: Annotated[Literal[True] | None, Field(alias="isStale")] = None
 
 
 class JudgeSpending(Strict):
@@ -577,7 +577,7 @@ Seats = TypeAliasType(
 
 
 class SettingChange(Strict):
-    setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery", "maxJudgeUsd", "gpuUsdPerHour", "maxCostUsd", "maxHours"]
+    setting: Literal["learningRate", "temperature", "steps", "groupSize", "evalEvery", "gpuUsdPerHour", "maxCostUsd", "maxHours"]
     from_: Annotated[float | None, Field(alias="from")]
     to: float
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -680,30 +680,6 @@ class AmendInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     changes: Annotated[list[SettingChange], Field(min_length=1)]
-
-
-class ChooseInput(Strict):
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    minimum_group_size: Annotated[
-        int, Field(alias="minimumGroupSize", ge=1, le=9007199254740991)
-    ]
-    truncated: Literal["mask", "penalise", "keep"]
-    overlong_buffer: Annotated[
-        int, Field(alias="overlongBuffer", ge=0, le=9007199254740991)
-    ] = 0
-    overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
-    baseline: Literal["group", "rae"] | None = None
-    roles: TrainedRoles | None = None
-    inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
-    most: Annotated[int, Field(ge=1, le=9007199254740991)]
-    window: list[WindowItem]
-
-
-class ChooseResult(Strict):
-    groups: list[GroupResult]
-    usage: Usage | None = None
 
 
 class EvaluateInput(Strict):
@@ -815,7 +791,8 @@ class JudgeInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
     step: Annotated[int, Field(ge=1, le=9007199254740991)]
-    groups: list[GroupRef]
+    most: Annotated[int, Field(ge=1, le=9007199254740991)]
+    window: list[WindowItem]
     minimum_group_size: Annotated[
         int, Field(alias="minimumGroupSize", ge=1, le=9007199254740991)
     ]
@@ -828,8 +805,8 @@ class JudgeInput(Strict):
     roles: TrainedRoles | None = None
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
     results_sha256: Annotated[
-        str | None, Field(alias="resultsSha256", pattern="^[0-9a-f]{64}$")
-    ] = None
+        str, Field(alias="resultsSha256", pattern="^[0-9a-f]{64}$")
+    ]
 
 
 class JudgeResult(Strict):
@@ -1014,7 +991,6 @@ class TrainInput(Strict):
         ),
     ]
     parent: Checkpoint
-    sampler: Sampler | None = None
     samplers: Annotated[list[Sampler] | None, Field(min_length=1)] = None
     groups: list[GroupRef]
     learning_rate: Annotated[float, Field(alias="learningRate", ge=0.0)]
@@ -1056,7 +1032,7 @@ class Located(Strict):
         | None
     ) = None
     dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
-    open: list[OpenGroup] | None = None
+    open: list[OpenGroup]
     empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
     evals: list[EvalResult]
     changes: list[SettingChange]
@@ -1091,7 +1067,6 @@ class Manifest(Strict):
     platform: dict[str, str | Platform]
     seed: Annotated[int, Field(ge=0, le=9007199254740991)]
     train: TrainConfig | None
-    sampler: Sampler | None = None
     samplers: Annotated[list[Sampler] | None, Field(min_length=1)] = None
     supervised: SupervisedStep | None = None
     policies: (
@@ -1173,7 +1148,6 @@ class RunConfig(Strict):
     judge: Annotated[
         str | None, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:@/~+-]{0,199}$")
     ]
-    max_judge_usd: Annotated[float | None, Field(alias="maxJudgeUsd", ge=0.0)]
     gpu_usd_per_hour: Annotated[float | None, Field(alias="gpuUsdPerHour", ge=0.0)] = (
         None
     )

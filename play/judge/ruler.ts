@@ -8,7 +8,6 @@ export interface Ruler extends Prices {
   readonly judge: JudgeModel;
   readonly rubric: string;
   readonly weights: { readonly ruler: number; readonly agent: number };
-  readonly maxJudgeUsd: number | null;
   readonly maxCharsPerAttempt: number;
   readonly request: Readonly<Record<string, unknown>>;
 }
@@ -50,6 +49,6 @@ function pricesOf({ usdPerMillionInput, usdPerMillionOutput }: ModelPrice): Pric
 export function checkBudget(ruler: Ruler): void {
   if (hasPrice(ruler.judge, ruler)) return;
   throw badConfig(
-    `maxJudgeUsd has no effect while the price of ${ruler.judge.name} is unknown; set usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file`,
+    `maxCostUsd has no effect while nothing of the run has a price, not even its judge ${ruler.judge.name}; set gpuUsdPerHour, or usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file`,
   );
 }

@@ -182,7 +182,6 @@ export const OPTION_TABLES = {
     weights: 'optional',
     usdPerMillionInput: 'optional',
     usdPerMillionOutput: 'optional',
-    maxJudgeUsd: 'optional',
     maxCharsPerAttempt: 'optional',
     request: 'optional',
   },

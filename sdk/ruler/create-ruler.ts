@@ -4,7 +4,7 @@ import { isWeight } from '../../core/given-values.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
 import { DEFAULT_RUBRIC } from '../../store/records/judging/prompt.ts';
-import { checkBudget, LEAST_MAX_CHARS, RULER, type Ruler } from '../../play/judge/ruler.ts';
+import { LEAST_MAX_CHARS, RULER, type Ruler } from '../../play/judge/ruler.ts';
 
 export interface RulerOptions {
   /** `provider/model`, such as `openai/gpt-5-mini`; `engine/pocket` or `engine/demo@100` on the run's own engine; or an endpoint. */
@@ -16,8 +16,6 @@ export interface RulerOptions {
   /** Prices of a million tokens in US dollars: without both, the cost of judging is unknown. */
   readonly usdPerMillionInput?: number;
   readonly usdPerMillionOutput?: number;
-  /** A run that would spend more on its judge is paused; `--max-judge-usd` says it for one run. */
-  readonly maxJudgeUsd?: number;
   /** Longer attempts are cut by the truncation rule. */
   readonly maxCharsPerAttempt?: number;
   /** Further parameters of the judge's request, such as `{ temperature: 0 }`. */
@@ -32,19 +30,16 @@ export function createRuler(options: RulerOptions): Ruler {
   const complaint = findProblem(checkOptions('ruler', options));
   if (complaint !== null) throw badConfig(complaint);
   const { rubric = DEFAULT_RUBRIC, weights = { ruler: 1, agent: 0 }, request = {} } = options;
-  const ruler: Ruler = {
+  return Object.freeze<Ruler>({
     [RULER]: true,
     judge: resolveJudge(options.judge),
     rubric,
     weights,
     usdPerMillionInput: options.usdPerMillionInput ?? null,
     usdPerMillionOutput: options.usdPerMillionOutput ?? null,
-    maxJudgeUsd: options.maxJudgeUsd ?? null,
     maxCharsPerAttempt: options.maxCharsPerAttempt ?? DEFAULT_MAX_CHARS,
     request,
-  };
-  if (ruler.maxJudgeUsd !== null) checkBudget(ruler);
-  return Object.freeze(ruler);
+  });
 }
 
 /** A JavaScript caller may pass values of any type. */
@@ -68,8 +63,8 @@ function findWeightsProblem(weights: unknown): string | null {
 }
 
 function findNumbersProblem(given: Record<string, unknown>): string | null {
-  const { usdPerMillionInput: input, usdPerMillionOutput: output, maxJudgeUsd, maxCharsPerAttempt: chars } = given;
-  const amounts = { usdPerMillionInput: input, usdPerMillionOutput: output, maxJudgeUsd };
+  const { usdPerMillionInput: input, usdPerMillionOutput: output, maxCharsPerAttempt: chars } = given;
+  const amounts = { usdPerMillionInput: input, usdPerMillionOutput: output };
   const wrong = Object.entries(amounts).find(([, value]) => value !== undefined && !isAmount(value));
   if (wrong !== undefined)
     return `${wrong[0]} must be a number of at least 0, got ${JSON.stringify(wrong[1])}; pass US dollars`;

@@ -106,7 +106,7 @@ export async function findPosition(store: Store, run: string, made: number | nul
     checkpoint,
     ...(file === null ? {} : await findLeague(store, run, file.config, commit)),
     ...(made === null ? await findPolicies(store, run, lineage, step) : {}),
-    ...(file === null ? {} : await findOpenGroups(store, run, { config: file.config, changes, lineage, step })),
+    open: file === null ? [] : await findOpenGroups(store, run, { config: file.config, changes, lineage, step }),
     dealt: await countGroups(store, run, lineage, step),
     emptySteps: step - checkpoint.step,
     evals: await readEvals(store, run, lineage, step),

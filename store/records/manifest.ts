@@ -60,9 +60,8 @@ export function adapterOfPolicy(run: string, manifest: Manifest, policy: string 
 export function trainingOf(manifest: Manifest): Omit<TrainInput, 'run' | 'parent' | 'inputsSha256'> | null {
   const { branch, step, baseModel, groups, learningRate, seed, train } = manifest;
   if (train === null) return null;
-  const { sampler, samplers, supervised, roles, league } = manifest;
-  const sampled = { ...(sampler && { sampler }), ...(samplers && { samplers }) };
+  const { samplers, supervised, roles, league } = manifest;
   const played = { ...(roles && { roles }), ...(league && { league }) };
-  const supplied = { ...sampled, ...(supervised && { supervised }), ...played };
+  const supplied = { ...(samplers && { samplers }), ...(supervised && { supervised }), ...played };
   return { branch, step, baseModel, groups, learningRate, seed, train, ...supplied };
 }

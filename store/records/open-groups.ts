@@ -4,7 +4,7 @@
  */
 import pLimit from 'p-limit';
 
-import type { Branch, Located, OpenGroup, RunConfig, SettingChange } from '../../core/contract.ts';
+import type { Branch, OpenGroup, RunConfig, SettingChange } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { hasWindow } from '../../core/plan-window.ts';
 import { planRoles, rewardRules } from '../../core/plan-step.ts';
@@ -26,10 +26,10 @@ export interface OpenAfter {
   step: number;
 }
 
-/** In plan order; nothing for a run without a window. */
-export async function findOpenGroups(store: Store, run: string, after: OpenAfter): Promise<Pick<Located, 'open'>> {
+/** In plan order; none without `--groups-ahead`. */
+export async function findOpenGroups(store: Store, run: string, after: OpenAfter): Promise<OpenGroup[]> {
   const { config, lineage } = after;
-  if (!hasWindow(config)) return {};
+  if (!hasWindow(config)) return [];
   const taken = new Set<string>();
   const found: Promise<OpenGroup>[] = [];
   const limit = pLimit(GROUPS_AT_ONCE);
@@ -51,7 +51,7 @@ export async function findOpenGroups(store: Store, run: string, after: OpenAfter
       ...open.map(async (read) => ({ ...(await read), policy: checkpointOf(run, policy), staleness: age })),
     );
   }
-  return { open: await Promise.all(found) };
+  return Promise.all(found);
 }
 
 /** The newest commit before a step, which sampled the groups that the step dealt. */

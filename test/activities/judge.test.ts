@@ -25,9 +25,10 @@ async function play(...groups: number[]): Promise<GroupResult[]> {
 }
 
 function judging(played: readonly GroupResult[], changes: Partial<JudgeInput> = {}): JudgeInput {
-  const groups = played.map(toGroupRef);
-  const rules = { truncated: 'mask', overlongBuffer: 0, overlongPenalty: 1 } as const;
-  return { ...STEP, groups, minimumGroupSize: 2, ...rules, inputsSha256: hashOf(groups), ...changes };
+  const window = played.map(toGroupRef);
+  const rules = { truncated: 'mask', overlongBuffer: 0, overlongPenalty: 1, minimumGroupSize: 2 } as const;
+  const hashes = { inputsSha256: hashOf(window), resultsSha256: hashOf('other') };
+  return { ...STEP, most: 2, window, ...rules, ...hashes, ...changes };
 }
 
 test('what a step trains is decided from its files, and stands in the store before it is trained', async () => {

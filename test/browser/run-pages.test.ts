@@ -256,11 +256,11 @@ await describePages('pages of runs', folder, ({ open, ask }) => {
 
   test('a run that waits for rewards says for how many groups, and which command takes them', async () => {
     const { state } = await ask<RunView>('runs/live');
-    const counts = { step: 11, missing: 5, attempts: 8, waiting: 2, groups: 2 };
+    const counts = { step: 11, missing: 5, attempts: 8, waiting: 2, groups: 2, complete: 0, needed: 2 };
     const awaited = { ...counts, since: '2026-11-01T10:00:00Z', nextDeadline: null };
     const line = (await open('/runs/live')).locator('.run-line');
     await store.replace(stateKey('live'), encodeJson({ ...state!, awaited, waitingFor: describeAwaited(awaited) }));
-    await expect.poll(() => line.textContent()).toMatch(/missing in 2 of 2 groups of .*; give them in temper review/);
+    await expect.poll(() => line.textContent()).toMatch(/missing in 2 of 2 open groups .*; give them in temper review/);
     await store.replace(stateKey('live'), encodeJson(state!));
     await expect.poll(() => line.textContent()).not.toContain('temper review');
   });

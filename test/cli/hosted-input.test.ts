@@ -38,21 +38,21 @@ test.each([
 
 describe('a judge', () => {
   const HOSTED = "reward: ruler({ judge: 'openai/gpt-5-mini' }), ";
-  const PRICED = HOSTED.replace(' })', ', usdPerMillionInput: 1, usdPerMillionOutput: 2, maxJudgeUsd: 9 })');
+  const PRICED = HOSTED.replace(' })', ', usdPerMillionInput: 1, usdPerMillionOutput: 2 })');
   const OWN = 'rewardGroup: ({ attempts }) => attempts.map(() => 1), ';
-  const NONE = 'has no effect without a judge; give the agent reward: ruler({ … })';
+  const NONE = '--max-cost-usd 5 has no effect while nothing of the run has a price; set --gpu-usd-per-hour';
 
   test.each<[reward: string, flags: string, env: object, said: string]>([
     [HOSTED, '', {}, 'the judge openai/gpt-5-mini needs a key in OPENAI_API_KEY, which is not set; export it where'],
     [HOSTED, '--judge acme/large', {}, 'the judge must be provider/model, the provider one of openai, anthropic, '],
     [HOSTED, '--judge engine/demo@100', {}, 'engine/demo@100 must be a committed checkpoint in file://PROJECT'],
     [HOSTED, '--judge groq/large', { OPENAI_API_KEY: 'x' }, 'groq/large needs a key in GROQ_API_KEY, which is not set'],
-    [HOSTED, '--max-judge-usd 5', KEYS, 'maxJudgeUsd has no effect while the price of openai/gpt-5-mini is unknown;'],
-    [PRICED, '--judge groq/large', KEYS, 'maxJudgeUsd has no effect while the price of groq/large is unknown'],
-    ['', '--max-judge-usd 5', {}, NONE],
+    [HOSTED, '--max-cost-usd 5', KEYS, 'has a price, not even its judge openai/gpt-5-mini;'],
+    [PRICED, '--judge groq/large --max-cost-usd 5', KEYS, 'has a price, not even its judge groq/large'],
+    ['', '--max-cost-usd 5', {}, NONE],
     ['', '--judge groq/large', KEYS, ' returns its own rewards; add reward: ruler'],
     [OWN, '--judge groq/large', {}, ' has rewardGroup; add reward: ruler({ … }) to it'],
-    [OWN, '--max-judge-usd 5', {}, NONE],
+    [OWN, '--max-cost-usd 5', {}, NONE],
   ])('of an agent with %j, and %j', async (reward, flags, env, said) => {
     const agent = await writeAgent(project, { reward });
     const line = ['train', agent, '--base-model', 'pocket', ...words(flags)];

@@ -151,7 +151,6 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
   packing: 'rows',
   truncated: 'keep',
   judge: 'openai/gpt-5',
-  'max-judge-usd': '3',
   'max-cost-usd': '3 --gpu-usd-per-hour 1',
 };
 

@@ -5,7 +5,8 @@ import { findConfigProblem } from '../../core/config-rules.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { planProductionFiring } from '../../core/plan-firing.ts';
 import { dealConversations, planGathered, planGathering, stepsOfPass } from '../../core/plan-production.ts';
-import { planJudging, planTraining, positionAt, type RunPosition } from '../../core/plan-step.ts';
+import { positionAt, type RunPosition } from '../../core/plan-step.ts';
+import { planJudging, planTraining, withPlayed } from '../../core/plan-window.ts';
 import { describeTooFew } from '../../core/production.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
@@ -51,6 +52,10 @@ function gatheredBy(step: number) {
   });
 }
 
+/** The window of the next step, once its conversations are gathered. */
+const windowOf = (step: number, run = CONFIG.run): RunPosition =>
+  withPlayed(positionOf(step, run), planGathered(gather(step + 1)), gatheredBy(step + 1));
+
 test('the configuration is one of the contract, and one of a run without conversations has no trace of them', () => {
   expect(RunConfig.parse(CONFIG)).toEqual(CONFIG);
   expect(defaultRunConfig({ run: 'x', agent: 'a', baseModel: 'pocket' })).not.toHaveProperty('production');
@@ -76,11 +81,11 @@ test('a step is an input of the contract; hashes of its groups name neither run 
   expect(planGathered({ ...input, run: 'copy', conversations: input.conversations.slice(0, 2) })).toMatchObject(
     groups.slice(0, 2),
   );
-  expect(planJudging(CONFIG, positionOf(1), gatheredBy(2)).minimumGroupSize).toBe(1);
+  expect(planJudging(CONFIG, windowOf(1)).minimumGroupSize).toBe(1);
 });
 
 test('each step names the policies that sampled the conversations, further behind with every step', () => {
-  const trainings = [1, 2, 3].map((step) => planTraining(CONFIG, positionOf(step - 1), gatheredBy(step))!);
+  const trainings = [1, 2, 3].map((step) => planTraining(CONFIG, windowOf(step - 1), gatheredBy(step))!);
   for (const training of trainings) expect(TrainInput.parse(training)).toEqual(training);
   const foreign = true;
   expect(trainings.map(({ samplers }) => samplers)).toEqual([
@@ -94,15 +99,15 @@ test('each step names the policies that sampled the conversations, further behin
       { ...OLDER, staleness: 9, foreign },
     ],
   ]);
-  const renamed = planTraining({ ...CONFIG, run: 'copy' }, positionOf(1, 'copy'), gatheredBy(2))!;
+  const renamed = planTraining({ ...CONFIG, run: 'copy' }, windowOf(1, 'copy'), gatheredBy(2))!;
   expect(renamed.inputsSha256).toBe(trainings[1]!.inputsSha256);
   const served = { ...CONFIG, production: { ...PRODUCTION, run: 'copy' } };
-  expect(planTraining(served, positionOf(1), gatheredBy(2))!.inputsSha256).toBe(trainings[1]!.inputsSha256);
+  expect(planTraining(served, windowOf(1), gatheredBy(2))!.inputsSha256).toBe(trainings[1]!.inputsSha256);
 });
 
 test('what the parent alone sampled is trained without other samplers', () => {
   const production = { ...PRODUCTION, samplers: [{ ...START, age: 0 }] };
-  expect(planTraining({ ...CONFIG, production }, positionOf(0), gatheredBy(1))).not.toHaveProperty('samplers');
+  expect(planTraining({ ...CONFIG, production }, windowOf(0), gatheredBy(1))).not.toHaveProperty('samplers');
 });
 
 test('a firing has as many steps as its conversations need', () => {

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { RunConfig } from '../../core/contract.ts';
 import { findConfigProblem } from '../../core/config-rules.ts';
 import { planEvaluation } from '../../core/plan-evaluation.ts';
-import { planGroups, planInitialise, planJudging, planNext, planTraining } from '../../core/plan-step.ts';
+import { planInitialise } from '../../core/plan-step.ts';
+import { planJudging, planNext, planTopUp, planTraining, withPlayed } from '../../core/plan-window.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
 import { countPolicies, otherPolicies, seatedPolicy } from '../../core/roles.ts';
 import { checkpointAt, CONFIG, PLAYED, POSITION } from './roles-run.ts';
@@ -13,6 +14,7 @@ function withKeep(keep: number): RunConfig {
   return { ...CONFIG, roles: { ...CONFIG.roles, past } };
 }
 
+const WINDOW = withPlayed(POSITION, planTopUp(CONFIG, POSITION).slice(0, PLAYED.length), PLAYED);
 const TRAINED = { white: 'main', black: 'b' };
 const { roles: _roles, competing: _competing, ...PLAIN } = CONFIG;
 
@@ -26,16 +28,16 @@ test.each([
 
 describe('a step of roles', () => {
   test('names the trained roles and the players of the others', () => {
-    const [group] = planGroups(CONFIG, POSITION);
+    const [group] = planTopUp(CONFIG, POSITION);
     expect(group).toMatchObject({ roles: TRAINED, policy: checkpointAt(3) });
     expect(Object.keys(group!.seats ?? {}).toSorted()).toEqual(['old', 'past']);
-    expect(planJudging(CONFIG, POSITION, PLAYED)).toMatchObject({ roles: TRAINED });
+    expect(planJudging(CONFIG, WINDOW)).toMatchObject({ roles: TRAINED });
     expect(planInitialise(CONFIG, 0)).toMatchObject({ policies: ['b'] });
   });
 
   test('a run without roles plans the same bytes as before there were any', () => {
     const { league: _league, start: _start, ...position } = POSITION;
-    const [group] = planGroups(PLAIN, position);
+    const [group] = planTopUp(PLAIN, position);
     expect(group).not.toHaveProperty('roles');
     expect(group).not.toHaveProperty('seats');
     expect(planInitialise(PLAIN, 0)).not.toHaveProperty('policies');
@@ -43,12 +45,12 @@ describe('a step of roles', () => {
   });
 
   test('carries the scores of the league into the commit and to the next step', () => {
-    const training = planTraining(CONFIG, POSITION, PLAYED);
+    const training = planTraining(CONFIG, WINDOW, PLAYED);
     expect(training).toMatchObject({ roles: TRAINED, league: { past: [{ step: 0 }, { step: 2 }] } });
-    const next = planNext(CONFIG, POSITION, PLAYED, checkpointAt(4));
+    const next = planNext(CONFIG, WINDOW, PLAYED, checkpointAt(4));
     expect(next.league?.['past']?.map(({ checkpoint }) => checkpoint.step)).toEqual([0, 2, 4]);
     expect(next.start).toEqual(checkpointAt(0));
-    expect(planNext(CONFIG, POSITION, PLAYED, null).league).toEqual(POSITION.league);
+    expect(planNext(CONFIG, WINDOW, PLAYED, null).league).toEqual(POSITION.league);
   });
 
   test('an evaluation plays against the first checkpoint', () => {
@@ -112,12 +114,11 @@ test.each<[string, Partial<RunConfig>, RegExp]>([
 });
 
 /** The contract's example uses options that depend on others. */
-function withoutKl(config: RunConfig): Pick<RunConfig, 'train' | 'startAdapter' | 'maxJudgeUsd' | 'external'> {
+function withoutKl(config: RunConfig): Pick<RunConfig, 'train' | 'startAdapter' | 'external'> {
   const { klReference: _reference, ...train } = config.train;
   return {
     train: { ...train, klAs: 'loss', klEstimator: 'k3-ratio' },
     startAdapter: undefined,
     external: undefined,
-    maxJudgeUsd: null,
   } as never;
 }

@@ -6,24 +6,30 @@ import {
   JudgeInput,
   RolloutInput,
   TrainInput,
+  type Checkpoint,
   type GroupResult,
   type RunConfig,
 } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { isEvaluationDue, planEvaluation } from '../../core/plan-evaluation.ts';
 import {
-  planAhead,
-  planGroups,
   planInitialise,
-  hashJudging,
-  planJudging,
-  planNext,
-  planTraining,
   policiesAtStart,
   positionAt,
   trainedGroups,
+  type PlayPosition,
   type RunPosition,
 } from '../../core/plan-step.ts';
+import {
+  chooseKnown,
+  hashJudging,
+  planAhead,
+  planJudging,
+  planNext,
+  planTopUp,
+  planTraining,
+  withPlayed,
+} from '../../core/plan-window.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 
 const LORA = { rank: 16, alpha: 32, targetModules: null, dropout: 0, rslora: false, dora: false };
@@ -55,24 +61,38 @@ function resultOf({ step, group, scenario, attempts }: RolloutInput, use: GroupR
   return { step, group, scenario, rolloutsSha256, judgedSha256, ...counts, rewards: [], metrics: {}, use };
 }
 
-const played = planGroups(CONFIG, POSITION).map((group) => resultOf(group, 'trained'));
-const uneven = played.map((group, index) => (index === 1 ? { ...group, use: 'no-variance' as const } : group));
+/** The step's groups are dealt and played. */
+function play<Position extends PlayPosition>(
+  position: Position,
+  use: GroupResult['use'][] = [],
+  config = CONFIG,
+): Position {
+  const dealt = planTopUp(config, position);
+  const played = dealt.map((group, index) => resultOf(group, use[index] ?? 'trained'));
+  return withPlayed(position, dealt, played);
+}
+const train = (position: RunPosition, config = CONFIG) => planTraining(config, position, chooseKnown(config, position));
+const next = (window: RunPosition, checkpoint: Checkpoint | null) =>
+  planNext(CONFIG, window, chooseKnown(CONFIG, window), checkpoint);
+
+const PLAYED = play(POSITION);
+const UNEVEN = play(POSITION, ['trained', 'no-variance']);
 
 const OTHER = { ...POSITION.parent, manifestSha256: hashOf('x') };
 
 /** Hashes of the four kinds of write-once objects. */
 function hashes(config: RunConfig, position: RunPosition) {
   return {
-    group: planGroups(config, position)[0]?.inputsSha256,
-    step: planTraining(config, position, played)?.inputsSha256,
+    group: planTopUp(config, position)[0]?.inputsSha256,
+    step: train(play(position, [], config), config)?.inputsSha256,
     eval: planEvaluation(config, position).inputsSha256,
     initial: planInitialise(config, position.branch).inputsSha256,
   };
 }
 
 test('plans are what the wire takes', () => {
-  expect(RolloutInput.safeParse(planGroups(CONFIG, POSITION)[0]).error).toBeUndefined();
-  expect(TrainInput.safeParse(planTraining(CONFIG, POSITION, played)).error).toBeUndefined();
+  expect(RolloutInput.safeParse(planTopUp(CONFIG, POSITION)[0]).error).toBeUndefined();
+  expect(TrainInput.safeParse(train(PLAYED)).error).toBeUndefined();
   expect(EvaluateInput.safeParse(planEvaluation(CONFIG, POSITION)).error).toBeUndefined();
   expect(InitialiseInput.safeParse(planInitialise(CONFIG, 0)).error).toBeUndefined();
 });
@@ -80,30 +100,28 @@ test('plans are what the wire takes', () => {
 test('what long answers cost is planned with the verdict, and changes nothing about what is played', () => {
   const costs = { overlongBuffer: 64, overlongPenalty: 2 };
   const shaped = { ...CONFIG, train: { ...CONFIG.train, ...costs } };
-  expect(planJudging(shaped, POSITION, played)).toMatchObject(costs);
-  expect(planGroups(shaped, POSITION)[0]).toMatchObject(costs);
-  expect(JudgeInput.safeParse(planJudging(shaped, POSITION, played)).error).toBeUndefined();
-  expect(RolloutInput.safeParse(planGroups(shaped, POSITION)[0]).error).toBeUndefined();
+  expect(planJudging(shaped, PLAYED)).toMatchObject(costs);
+  expect(planTopUp(shaped, POSITION)[0]).toMatchObject(costs);
+  expect(JudgeInput.safeParse(planJudging(shaped, PLAYED)).error).toBeUndefined();
+  expect(RolloutInput.safeParse(planTopUp(shaped, POSITION)[0]).error).toBeUndefined();
   expect(hashes(shaped, POSITION)).toMatchObject({ group: hashes(CONFIG, POSITION).group });
-  expect(planJudging(shaped, POSITION, played).inputsSha256).not.toBe(
-    planJudging(CONFIG, POSITION, played).inputsSha256,
-  );
-  const { inputsSha256: _, ...judging } = planJudging(CONFIG, POSITION, played);
-  const { branch, step, groups, minimumGroupSize, truncated } = judging;
-  expect(hashJudging(judging)).toBe(hashOf({ branch, step, groups, minimumGroupSize, truncated }));
+  expect(planJudging(shaped, PLAYED).inputsSha256).not.toBe(planJudging(CONFIG, PLAYED).inputsSha256);
+  const { inputsSha256: _, ...judging } = planJudging(CONFIG, PLAYED);
+  const { branch, step, most, window, minimumGroupSize, truncated } = judging;
+  const places = window.map(({ judgedSha256: _judged, ...place }) => place);
+  expect(hashJudging(judging)).toBe(hashOf({ branch, step, most, window: places, minimumGroupSize, truncated }));
 });
 
 test('the policy that samples and the parent that is trained are different fields', () => {
   const policy = { ...POSITION.policy, step: 3, adapterSha256: hashOf('older') };
   const position = { ...POSITION, policy };
-  const trained = planGroups(CONFIG, position).map((input) => resultOf(input, 'trained'));
-  expect(planGroups(CONFIG, position).map((input) => input.policy)).toEqual([policy, policy, policy]);
-  expect(planTraining(CONFIG, position, trained)?.parent).toEqual(POSITION.parent);
+  expect(planTopUp(CONFIG, position).map((input) => input.policy)).toEqual([policy, policy, policy]);
+  expect(train(play(position))?.parent).toEqual(POSITION.parent);
   expect(planEvaluation(CONFIG, position).policy).toEqual(POSITION.parent);
 });
 
 test('a step plays its number of groups by the checkpoint at hand', () => {
-  const groups = planGroups(CONFIG, POSITION);
+  const groups = planTopUp(CONFIG, POSITION);
   expect(groups.map(({ step, group, attempts, policy }) => [step, group, attempts, policy])).toEqual(
     [0, 1, 2].map((group) => [5, group, 4, POSITION.policy]),
   );
@@ -111,24 +129,23 @@ test('a step plays its number of groups by the checkpoint at hand', () => {
 
 test('a scenario that a small set deals twice to one step is played by other seeds', () => {
   const tiny = positionOf('a', { prepared: { ...POSITION.prepared, trainScenarios: 1 } });
-  const seeds = planGroups(CONFIG, tiny).map(({ seed }) => seed);
+  const seeds = planTopUp(CONFIG, tiny).map(({ seed }) => seed);
   expect(new Set(seeds).size).toBe(3);
 });
 
 describe('replacements', () => {
   test('are as many as the groups without signal and deal on', () => {
-    const fresh = planGroups(CONFIG, POSITION, uneven);
-    const whole = planGroups({ ...CONFIG, groupsPerStep: 4 }, POSITION);
+    const fresh = planTopUp(CONFIG, UNEVEN);
+    const whole = planTopUp({ ...CONFIG, groupsPerStep: 4 }, POSITION);
     expect(fresh).toEqual(whole.slice(3));
   });
 
   test('are none once the step is full', () => {
-    expect(planGroups(CONFIG, POSITION, played)).toEqual([]);
+    expect(planTopUp(CONFIG, PLAYED)).toEqual([]);
   });
 
   test('are counted in the deal of the next step', () => {
-    const replaced = [...uneven, resultOf(planGroups(CONFIG, POSITION, uneven)[0]!, 'trained')];
-    expect(planNext(CONFIG, POSITION, replaced, POSITION.parent).dealt).toBe(16);
+    expect(next(play(UNEVEN), POSITION.parent).dealt).toBe(16);
   });
 });
 
@@ -149,7 +166,7 @@ describe('with maxStaleness', () => {
     };
     const positions: RunPosition[] = [positionAt(start)];
     for (let step = 1; step <= steps; step++)
-      positions.push(planNext(CONFIG, positions.at(-1)!, played, empty.includes(step) ? null : checkpointAfter(step)));
+      positions.push(next(play(positions.at(-1)!), empty.includes(step) ? null : checkpointAfter(step)));
     return positions;
   };
 
@@ -161,35 +178,41 @@ describe('with maxStaleness', () => {
     const positions = walk(maxStaleness, 5);
     expect(positions.map(({ policy }) => policy.step)).toEqual(sampled);
     expect(positions.map(({ parent }) => parent.step)).toEqual([0, 1, 2, 3, 4, 5]);
-    expect(planGroups(CONFIG, positions[5]!)[0]?.policy.step).toBe(sampled[5]);
+    expect(planTopUp(CONFIG, positions[5]!)[0]?.policy.step).toBe(sampled[5]);
   });
 
   test('a step names its sampler, and how many updates it is behind; what its parent sampled names none', () => {
     const positions = walk(2, 5, [3]);
-    const trainings = positions.map((position) => planTraining(CONFIG, position, played));
-    expect(trainings.map((training) => training?.sampler?.step)).toEqual([undefined, 0, 0, 1, 2, 2]);
-    expect(trainings.map((training) => training?.sampler?.staleness)).toEqual([undefined, 1, 2, 1, 1, 2]);
+    const trainings = positions.map((position) => train(play(position)));
+    expect(trainings.map((training) => training?.samplers?.[0]?.step)).toEqual([undefined, 0, 0, 1, 2, 2]);
+    expect(trainings.map((training) => training?.samplers?.[0]?.staleness)).toEqual([undefined, 1, 2, 1, 1, 2]);
     for (const training of trainings) expect(TrainInput.safeParse(training).error).toBeUndefined();
     const [, , stale] = positions;
     const other = { ...stale!, policy: { ...stale!.policy, adapterSha256: hashOf('other') } };
-    expect(planTraining(CONFIG, other, played)?.inputsSha256).not.toBe(trainings[2]?.inputsSha256);
+    expect(train(play(other))?.inputsSha256).not.toBe(trainings[2]?.inputsSha256);
   });
 
   test('what is played ahead is dealt, counted and planned as what is played in its turn', () => {
     const [first, second, third] = walk(1, 2) as [RunPosition, RunPosition, RunPosition];
-    const ahead = planAhead({ ...first, policy: first.policy }, uneven, first.policy);
-    expect(planGroups(CONFIG, ahead)).toEqual(planGroups(CONFIG, second));
-    const still = uneven.map((group) => ({ ...group, use: 'no-variance' as const }));
-    expect(planAhead(ahead, still, third.policy)).toMatchObject({ step: 2, dealt: third.dealt, emptySteps: 1 });
+    const window = play(first, ['trained', 'no-variance']);
+    const ahead = planAhead(window, chooseKnown(CONFIG, window), first.policy);
+    expect(planTopUp(CONFIG, ahead)).toEqual(planTopUp(CONFIG, second));
+    const still = play(ahead, ['no-variance', 'no-variance', 'no-variance']);
+    expect(planAhead(still, chooseKnown(CONFIG, still), third.policy)).toMatchObject({
+      step: 2,
+      dealt: third.dealt,
+      emptySteps: 1,
+    });
   });
 });
 
 describe('training', () => {
   test('takes the groups with signal in plan order, however they came back', () => {
-    const training = planTraining(CONFIG, POSITION, uneven.toReversed());
+    const chosen = chooseKnown(CONFIG, UNEVEN);
+    const training = planTraining(CONFIG, UNEVEN, chosen.toReversed());
     expect(training?.groups.map(({ group }) => group)).toEqual([0, 2]);
-    expect(training).toEqual(planTraining(CONFIG, POSITION, uneven));
-    expect(trainedGroups(uneven)).toHaveLength(2);
+    expect(training).toEqual(planTraining(CONFIG, UNEVEN, chosen));
+    expect(trainedGroups(chosen)).toHaveLength(2);
   });
 
   test('has nothing to do where no group carries a signal', () => {
@@ -197,11 +220,11 @@ describe('training', () => {
   });
 
   test('the policy stays after an empty step, and empty steps in a row are counted', () => {
-    const empty = planNext(CONFIG, POSITION, uneven, null);
+    const empty = next(UNEVEN, null);
     expect(empty).toMatchObject({ step: 5, policy: POSITION.policy, parent: POSITION.parent, emptySteps: 1 });
-    expect(planNext(CONFIG, empty, uneven, null).emptySteps).toBe(2);
+    expect(next(play(empty), null).emptySteps).toBe(2);
     const committed = { ...POSITION.parent, step: 6 };
-    expect(planNext(CONFIG, empty, played, committed)).toMatchObject({
+    expect(next(play(empty), committed)).toMatchObject({
       step: 6,
       policy: committed,
       parent: committed,
@@ -249,26 +272,13 @@ test('an evaluation is due every n steps and after the last; with 0 only after t
 
 /** A run in flight is planned on by the next version: other numbers here would be StepConflict there. */
 test('plans are the same in every version', () => {
-  const groups = planGroups(CONFIG, POSITION);
-  expect(groups.map(({ scenario, seed }) => [scenario, seed])).toMatchInlineSnapshot(`
-    [
-      [
-        0,
-        38958526005301,
-      ],
-      [
-        3,
-        38958526005301,
-      ],
-      [
-        1,
-        38958526005301,
-      ],
-    ]
-  `);
+  const groups = planTopUp(CONFIG, POSITION);
+  expect(groups.map(({ scenario, seed }) => [scenario, seed])).toEqual(
+    [0, 3, 1].map((scenario) => [scenario, 38958526005301]),
+  );
   const inputs = {
     groups: groups.map(({ inputsSha256 }) => inputsSha256.slice(0, 12)),
-    step: planTraining(CONFIG, POSITION, played)?.inputsSha256.slice(0, 12),
+    step: train(PLAYED)?.inputsSha256.slice(0, 12),
     eval: planEvaluation(CONFIG, POSITION).inputsSha256.slice(0, 12),
     initial: planInitialise(CONFIG, 0).inputsSha256.slice(0, 12),
   };

@@ -4,7 +4,8 @@ import { TrainInput, type RunConfig, type SupervisedConfig } from '../../core/co
 import { hashOf } from '../../core/hashes.ts';
 import { countSkipped } from '../../core/learning-signal.ts';
 import { isEvaluationDue } from '../../core/plan-evaluation.ts';
-import { planInitialise, planTraining, positionAt, type RunPosition } from '../../core/plan-step.ts';
+import { planInitialise, positionAt, type RunPosition } from '../../core/plan-step.ts';
+import { planTraining } from '../../core/plan-window.ts';
 import { planSupervised, splitExamples, positionAfter, summariseSupervised } from '../../core/plan-supervised.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { isSupervisedOnly, isSupervisedStep, learningRateOf, supervisedSteps } from '../../core/supervised.ts';

@@ -1,17 +1,16 @@
 import { describe, expect, test } from 'vitest';
 
-import { ChooseInput, TrainInput, type Checkpoint, type GroupResult, type RunConfig } from '../../core/contract.ts';
+import { JudgeInput, TrainInput, type Checkpoint, type GroupResult, type RunConfig } from '../../core/contract.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { positionAt, type RunPosition } from '../../core/plan-step.ts';
 import {
   canChoose,
   chooseFirst,
   isFresh,
-  openAtStart,
-  planAfterStep,
-  planChoice,
-  planStepTraining,
+  planJudging,
+  planNext,
   planTopUp,
+  planTraining,
   withPlayed,
   withResults,
 } from '../../core/plan-window.ts';
@@ -46,10 +45,8 @@ const checkpointAfter = (step: number, branch = 0): Checkpoint => ({
   manifestSha256: hashOf(['manifest', branch, step]),
   adapterSha256: hashOf(['adapter', branch, step]),
 });
-const start = (config = CONFIG): RunPosition => ({
-  ...positionAt({ branch: 0, prepared, step: 0, checkpoint: checkpointAfter(0), dealt: 0, emptySteps: 0 }),
-  ...openAtStart(config),
-});
+const start = (): RunPosition =>
+  positionAt({ branch: 0, prepared, step: 0, checkpoint: checkpointAfter(0), dealt: 0, emptySteps: 0 });
 
 function played({
   step,
@@ -88,17 +85,17 @@ function deal(config: RunConfig, position: RunPosition): RunPosition {
 
 /** Some open groups are complete: by step and group. */
 function complete(position: RunPosition, keys: string[], use?: GroupResult['use']): RunPosition {
-  const found = position.open!.filter(({ result }) => keys.includes(keyOf(result)));
+  const found = position.open.filter(({ result }) => keys.includes(keyOf(result)));
   return withResults(
     position,
     found.map(({ result }) => judged(result, use)),
   );
 }
 const keyOf = ({ step, group }: GroupResult): string => `${step}.${group}`;
-const keysOf = ({ open = [] }: RunPosition): string[] => open.map(({ result }) => keyOf(result));
+const keysOf = ({ open }: RunPosition): string[] => open.map(({ result }) => keyOf(result));
 
 /** The activity decides so: what waits stays, what is too old goes. */
-function choose(config: RunConfig, { open = [] }: RunPosition): GroupResult[] {
+function choose(config: RunConfig, { open }: RunPosition): GroupResult[] {
   const decided = open
     .filter((group) => group.result.use !== 'unjudged' || !isFresh(config, group))
     .map((group) => (isFresh(config, group) ? group.result : judged(group.result, 'stale')));
@@ -107,11 +104,11 @@ function choose(config: RunConfig, { open = [] }: RunPosition): GroupResult[] {
 
 function take(config: RunConfig, position: RunPosition, isEmpty = false): { chosen: GroupResult[]; next: RunPosition } {
   const chosen = choose(config, position);
-  const training = planStepTraining(config, position, chosen);
+  const training = planTraining(config, position, chosen);
   const isCommitted = training !== null && !isEmpty;
   return {
     chosen,
-    next: planAfterStep(config, position, chosen, isCommitted ? checkpointAfter(position.step + 1) : null),
+    next: planNext(config, position, chosen, isCommitted ? checkpointAfter(position.step + 1) : null),
   };
 }
 
@@ -128,7 +125,7 @@ test('a step deals until its window is full, and trains the first complete group
   expect(keysOf(next)).toEqual(['1.0', '1.2', '1.4']);
   const second = deal(CONFIG, next);
   expect(keysOf(second)).toEqual(['1.0', '1.2', '1.4', '2.0', '2.1']);
-  expect(second.dealt).toBe(7);
+  expect(take(CONFIG, second).next.dealt).toBe(7);
   expect(take(CONFIG, complete(second, ['2.1'])).chosen.map(keyOf)).toEqual(['1.4', '2.1']);
 });
 
@@ -136,23 +133,23 @@ test('groups are sampled by the newest checkpoint when they are dealt, and a ste
   const { next } = take(CONFIG, complete(deal(CONFIG, start()), ['1.0', '1.1']));
   const second = complete(deal(CONFIG, next), ['1.4', '2.0']);
   const { chosen, next: third } = take(CONFIG, second);
-  const training = TrainInput.parse(planStepTraining(CONFIG, second, chosen));
+  const training = TrainInput.parse(planTraining(CONFIG, second, chosen));
   const { run: _, ...first } = checkpointAfter(0);
   expect(training.samplers).toEqual([{ ...first, staleness: 1 }]);
   expect(training.groups.map(({ group, step }) => [step, group])).toEqual([
     [1, 4],
     [undefined, 0],
   ]);
-  expect(third.open?.map(({ result, staleness }) => [keyOf(result), staleness])).toEqual([
+  expect(third.open.map(({ result, staleness }) => [keyOf(result), staleness])).toEqual([
     ['1.2', 2],
     ['1.3', 2],
     ['2.1', 1],
   ]);
   // If the parent has sampled all of them, the step is like any other.
-  const own = planStepTraining(
+  const own = planTraining(
     CONFIG,
     second,
-    second.open!.slice(3).map(({ result }) => judged(result)),
+    second.open.slice(3).map(({ result }) => judged(result)),
   );
   expect(own).not.toHaveProperty('samplers');
 });
@@ -160,7 +157,7 @@ test('groups are sampled by the newest checkpoint when they are dealt, and a ste
 test('on another branch, groups of the branch before stay where they lie', () => {
   const { next } = take(CONFIG, complete(deal(CONFIG, start()), ['1.0', '1.1']));
   const second = complete(deal(CONFIG, { ...next, branch: 1 }), ['1.2', '2.0']);
-  expect(planStepTraining(CONFIG, second, choose(CONFIG, second))?.groups).toMatchObject([
+  expect(planTraining(CONFIG, second, choose(CONFIG, second))?.groups).toMatchObject([
     { step: 1, branch: 0, group: 2 },
     { group: 0 },
   ]);
@@ -169,14 +166,14 @@ test('on another branch, groups of the branch before stay where they lie', () =>
 test('a group whose policy is too old is left out, and a full window is dealt without it', () => {
   let position = deal(CONFIG, start());
   for (let step = 1; step <= 3; step++) {
-    const newest = position.open!.slice(-2).map(({ result }) => keyOf(result));
+    const newest = position.open.slice(-2).map(({ result }) => keyOf(result));
     position = deal(CONFIG, take(CONFIG, complete(position, newest)).next);
   }
   expect(position.step).toBe(3);
-  const stale = position.open!.filter((group) => !isFresh(CONFIG, group));
+  const stale = position.open.filter((group) => !isFresh(CONFIG, group));
   expect(stale.map(({ result }) => keyOf(result))).toEqual(['1.0', '1.1', '1.2']);
   expect(position.open).toHaveLength(3 + 5);
-  expect(planChoice(CONFIG, position).window.map(({ isStale }) => isStale)).toEqual([
+  expect(planJudging(CONFIG, position).window.map(({ isStale }) => isStale)).toEqual([
     true,
     true,
     true,
@@ -201,10 +198,10 @@ test('groups without a learning signal leave the window; a step is made of fewer
 
 test('the hash of a choice depends on the window alone, whatever of it is complete', () => {
   const first = deal(CONFIG, start());
-  const [none, some] = [first, complete(first, ['1.0', '1.4'])].map((position) => planChoice(CONFIG, position));
-  expect(ChooseInput.parse(none).inputsSha256).toBe(some!.inputsSha256);
+  const [none, some] = [first, complete(first, ['1.0', '1.4'])].map((position) => planJudging(CONFIG, position));
+  expect(JudgeInput.parse(none).inputsSha256).toBe(some!.inputsSha256);
   expect(some!.window.map(({ judgedSha256 }) => judgedSha256 !== null)).toEqual([true, false, false, false, true]);
-  const other = planChoice(CONFIG, { ...first, open: first.open!.slice(1) });
+  const other = planJudging(CONFIG, { ...first, open: first.open.slice(1) });
   expect(other.inputsSha256).not.toBe(none!.inputsSha256);
 });
 
@@ -216,22 +213,22 @@ function play(seed: number) {
   const maxRewardStaleness = 1 + Math.floor(random() * 3);
   const groupsAhead = 1 + Math.floor(random() * groupsPerStep * maxRewardStaleness);
   const config = configOf({ groupsPerStep, groupsAhead, maxRewardStaleness, steps: 12 });
-  let position = start(config);
+  let position = start();
   const steps: { window: string[]; chosen: GroupResult[]; inputsSha256: string }[] = [];
   for (let step = 1; step <= 12; step++) {
     // Continue-as-new carries it so, and a resumed run finds it so.
     position = deal(config, JSON.parse(JSON.stringify(position)) as RunPosition);
     while (!canChoose(config, position)) {
-      const waiting = position.open!.filter((group) => isFresh(config, group) && group.result.use === 'unjudged');
+      const waiting = position.open.filter((group) => isFresh(config, group) && group.result.use === 'unjudged');
       const use = random() < 0.2 ? 'no-variance' : 'trained';
       position = complete(position, [keyOf(pick(waiting).result)], use);
     }
     const { chosen, next } = take(config, position);
-    const { inputsSha256 } = planChoice(config, position);
-    expect(planStepTraining(config, position, chosen.toReversed())?.inputsSha256).toBe(
-      planStepTraining(config, position, chosen)?.inputsSha256,
+    const { inputsSha256 } = planJudging(config, position);
+    expect(planTraining(config, position, chosen.toReversed())?.inputsSha256).toBe(
+      planTraining(config, position, chosen)?.inputsSha256,
     );
-    for (const { staleness } of planStepTraining(config, position, chosen)?.samplers ?? [])
+    for (const { staleness } of planTraining(config, position, chosen)?.samplers ?? [])
       expect(staleness).toBeLessThanOrEqual(maxRewardStaleness);
     steps.push({ window: keysOf(position), chosen, inputsSha256 });
     position = next;
@@ -257,7 +254,7 @@ describe.each([1, 2, 3, 4])('whatever the order in which groups are completed (%
 
 describe('options', () => {
   test.each<[Partial<RunOptions>, RegExp]>([
-    [{ replacementRounds: 1 }, /replacementRounds 1 has no effect with groupsAhead/],
+    [{ replacementRounds: 1 }, /replacementRounds must be 0 with rewards from outside .* got 1/],
     [{ groupsPerStep: 400, groupsAhead: 101 }, /at most 500 together, got 400 and 101/],
     [{ groupsAhead: 5 }, /at most groupsPerStep × maxRewardStaleness, 4 .*got 5/],
     [{ groupsAhead: 0 }, /maxRewardStaleness 2 has no effect without groupsAhead/],
@@ -274,10 +271,9 @@ describe('options', () => {
     },
   );
 
-  test('they are absent from what a run without them records', () => {
-    const plain = configOf({ groupsAhead: 0, maxRewardStaleness: 4 });
-    expect(start(plain)).not.toHaveProperty('open');
+  test('groups are not replaced within a step that waits for rewards', () => {
     expect(configOf().replacementRounds).toBe(0);
-    expect(plain.replacementRounds).toBe(1);
+    expect(configOf({ groupsAhead: 0, maxRewardStaleness: 4 }).replacementRounds).toBe(0);
+    expect(defaultRunConfig({ run: 'a', agent: 'agent', baseModel: 'pocket' }).replacementRounds).toBe(1);
   });
 });

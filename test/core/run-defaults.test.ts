@@ -153,7 +153,6 @@ test.each([
     { learningRateRestarts: 4, learningRateSchedule: 'cosine', steps: 6, warmupSteps: 1 },
     'learningRateRestarts must be fewer than the steps after the first one at the full rate, got 4 of 4',
   ],
-  [{ maxJudgeUsd: 5 }, 'maxJudgeUsd 5 has no effect without a judge'],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);
 });

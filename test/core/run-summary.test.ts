@@ -22,6 +22,7 @@ const POSITION: RunPosition = {
   policy: CHECKPOINT,
   parent: CHECKPOINT,
   dealt: 6,
+  open: [],
   emptySteps: 0,
 };
 

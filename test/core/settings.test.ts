@@ -49,12 +49,12 @@ test.each<[string, unknown, string]>([
   [
     'nothing',
     {},
-    'nothing to set; name at least one of learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, gpuUsdPerHour, maxCostUsd, maxHours',
+    'nothing to set; name at least one of learningRate, temperature, steps, groupSize, evalEvery, gpuUsdPerHour, maxCostUsd, maxHours',
   ],
   [
     'what a run keeps',
     { seed: 2 },
-    'seed cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, maxJudgeUsd, gpuUsdPerHour, maxCostUsd, maxHours can; start another run',
+    'seed cannot be changed after a run has started, only learningRate, temperature, steps, groupSize, evalEvery, gpuUsdPerHour, maxCostUsd, maxHours can; start another run',
   ],
   ['text', { steps: '9' }, 'steps must be a whole number of at least 1, got "9"; pass another value'],
   [

@@ -184,14 +184,14 @@ async function saveSteered(bed: TestBed): Promise<void> {
 /** Judged by somebody else, paused where that had cost enough, and resumed with more to spend. */
 async function saveJudged(bed: TestBed): Promise<void> {
   const spent = () => ({ calls: 1, cached: 0, promptTokens: 900, completionTokens: 100, usd: 0.5 });
-  const config = { run: 'judged', steps: 3, judge: 'openai/gpt-5-mini', maxJudgeUsd: 2 };
+  const config = { run: 'judged', steps: 3, judge: 'openai/gpt-5-mini', maxCostUsd: 2 };
   const fake: FakeOptions = { spent, before: failFirst('judgeGroup') };
   await bed.play({ config, fake }, async ({ handle }) => {
     await eventually(
       () => handle.query(progressQuery),
       ({ state }) => state === 'paused',
     );
-    const settings = { maxJudgeUsd: 10 };
+    const settings = { maxCostUsd: 10 };
     await handle.executeUpdate(setUpdate, { args: [{ settings, reason: null }], updateId: 'set' });
     await handle.executeUpdate(resumeUpdate, { updateId: 'resume' });
     await handle.result();

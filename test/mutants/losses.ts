@@ -125,8 +125,8 @@ export const LOSSES: readonly Mutant[] = [
       '...Object.values(file.config.startAdapter ?? {})',
     ],
   ]),
-  ...breaking('core/plan-step.ts', 'test/core/plan-step.test.ts', [
-    ['a step does not name its sampler', 'return staleness === 0 ? {}', 'return staleness >= 0 ? {}'],
+  ...breaking('core/plan-window.ts', 'test/core/plan-step.test.ts', [
+    ['a step does not name its sampler', 'if (staleness + behind > 0)', 'if (staleness > 0)'],
     [
       'a step samples from the newest checkpoint, whatever its plan',
       'policies: [...(position.upcoming ?? []), newest]',

@@ -14,6 +14,8 @@ export const PLANS: readonly Mutant[] = [
       ".filter((group) => group.use === 'trained').toSorted(inPlanOrder)",
       ".filter((group) => group.use === 'trained')",
     ],
+  ]),
+  ...breaking('core/plan-window.ts', 'test/core/plan-step.test.ts', [
     ['skipped steps in a row are not counted', 'position.emptySteps + 1 : 0', '1 : 0'],
   ]),
   ...breaking('core/training-warnings.ts', 'test/core/training-warnings.test.ts', [

@@ -155,6 +155,8 @@ test('a run that is paused, ended, or waits for rewards is not stalled', () => {
     attempts: 2,
     waiting: 1,
     groups: 1,
+    complete: 0,
+    needed: 1,
     since: '2026-11-01T00:00:00Z',
     nextDeadline: null,
   };

@@ -7,7 +7,6 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import {
   AmendInput,
   CheckpointInput,
-  ChooseInput,
   EvaluateInput,
   GatherInput,
   InitialiseInput,
@@ -24,7 +23,6 @@ import {
   type Checkpoint,
   type EvalResult,
   type GroupResult,
-  type JudgeResult,
   type JudgeSpending,
   type Located,
   type OpenGroup,
@@ -37,8 +35,7 @@ import { NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
 import { planFiring } from '../../core/plan-firing.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { groupName } from '../../core/plan-given.ts';
-import { hashJudging, toGroupRef } from '../../core/plan-step.ts';
-import { chooseFirst } from '../../core/plan-window.ts';
+import { chooseFirst, hashJudging } from '../../core/plan-window.ts';
 import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
 import { gatherGroups } from './fake-gather.ts';
 import { lookAtGiven } from './fake-given.ts';
@@ -88,6 +85,8 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
     ...given,
     before: (name, input) => Promise.race([given.before?.(name, input), Context.current().cancelled]),
   };
+  /** Groups that left a step's window, by branch and step. */
+  const chosen = new Map<string, string[]>();
   const published = new Map<string, { inputs: unknown; result: unknown }>();
   const run: Omit<FakeRun, 'agent' | 'gpu' | 'schedule'> = {
     done: [],
@@ -165,24 +164,18 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
         return evaluatePolicy(input);
       }),
     judge: (input) =>
-      once('judge', `judge/${input.branch}/${input.step}`, JudgeInput.parse(input), () => {
+      once('judge', `judge/${input.branch}/${input.step}`, JudgeInput.parse(input), ({ window, step, most }) => {
         if (run.done.some(({ name }) => name === 'gather')) return { groups: null };
-        const played = run.rollouts.filter(({ branch, step }) => branch === input.branch && step === input.step);
-        const byGroup = new Map(played.map((group) => [group.group, group]));
-        const groups = input.groups.map(({ group }) => byGroup.get(group)!);
-        const results = groups.map((group) => playGroup(group, options.use?.(group) ?? 'trained'));
-        if (input.inputsSha256 !== hashJudging({ ...input, groups: results.map(toGroupRef) }))
+        if (input.inputsSha256 !== hashJudging(input))
           throw ApplicationFailure.nonRetryable('other groups were played');
-        return { groups: hashOf(results) === input.resultsSha256 ? null : results };
-      }),
-    choose: (input) =>
-      once('choose', `judge/${input.branch}/${input.step}`, ChooseInput.parse(input), ({ window, step, most }) => {
         const decided = window.flatMap(({ judgedSha256, isStale, group, step: dealtAt = step }) => {
           const dealt = run.rollouts.findLast((each) => each.step === dealtAt && each.group === group)!;
           if (judgedSha256 === null) return [];
           return [playGroup(dealt, isStale ? 'stale' : (options.use?.(dealt) ?? 'trained'))];
         });
-        return { groups: chooseFirst(most, decided) };
+        const groups = chooseFirst(most, decided);
+        chosen.set(`${input.branch}/${input.step}`, groups.map(groupName));
+        return { groups: hashOf(groups) === input.resultsSha256 ? null : groups };
       }),
     async record(input) {
       RecordInput.parse(input);
@@ -219,9 +212,7 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
       after(Math.max(first, step - maxStaleness + index)),
     );
     const { hasWindow = false, missing: countMissing = () => 0 } = options;
-    const taken = new Set(
-      steps.flatMap((at) => found<JudgeResult>('judge', at)).flatMap(({ groups }) => (groups ?? []).map(groupName)),
-    );
+    const taken = new Set(steps.flatMap((at) => chosen.get(`${branchOfStep(lineage, at)}/${at}`) ?? []));
     const open = run.rollouts
       .filter((each) => each.step <= step && branchOfStep(lineage, each.step) === each.branch)
       .filter((each) => !taken.has(groupName(each)))
@@ -233,7 +224,7 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
       });
     return {
       ...(maxStaleness === 0 ? {} : { policies }),
-      ...(hasWindow ? { open } : {}),
+      open: hasWindow ? open : [],
       branch,
       lineage,
       step,

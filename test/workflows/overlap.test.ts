@@ -48,7 +48,12 @@ const policies = (fake: FakeRun): Record<number, number> =>
   Object.fromEntries(fake.rollouts.map(({ step, policy }) => [step, policy.step]));
 
 const trained = ({ trainings }: FakeRun) =>
-  trainings.map(({ branch, step, parent, sampler }: TrainInput) => [branch, step, parent.step, sampler?.step ?? null]);
+  trainings.map(({ branch, step, parent, samplers }: TrainInput) => [
+    branch,
+    step,
+    parent.step,
+    samplers?.[0]?.step ?? null,
+  ]);
 
 function plans(fake: FakeRun): unknown {
   return {

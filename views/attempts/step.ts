@@ -136,10 +136,9 @@ function describeParent(facts: RunInStore, { run, branch, step }: StepPlace, { p
   return policyName({ run, branch: branchOfStep(lineageOf(facts, branch), parent.step), step: parent.step });
 }
 
-function describeSamplers(run: string, { sampler, samplers }: Manifest, parent: string | null): string | null {
-  const older = samplers ?? (sampler === undefined ? [] : [sampler]);
-  if (older.length === 0) return parent;
-  return older
+function describeSamplers(run: string, { samplers }: Manifest, parent: string | null): string | null {
+  if (samplers === undefined) return parent;
+  return samplers
     .map((each) =>
       each.foreign ? `a checkpoint of another run (${each.adapterSha256.slice(0, 12)})` : policyName({ run, ...each }),
     )

@@ -151,13 +151,6 @@ const OF_JUDGE: readonly RunMetric[] = [
         [{ kind: 'completion' }, state.judging.completionTokens],
       ],
   },
-  {
-    name: 'judge_budget_dollars',
-    type: 'gauge',
-    help: 'Budget of the judge in US dollars.',
-    of: ({ facts: { config, state } }) =>
-      state.changes.findLast(({ setting }) => setting === 'maxJudgeUsd')?.to ?? config.maxJudgeUsd,
-  },
 ];
 
 /** Sums over all branches, as the run itself counts them. */

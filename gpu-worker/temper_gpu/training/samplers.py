@@ -1,9 +1,7 @@
 """The policies that sampled a step's groups: its parent, or older checkpoints, which the plan names by hash.
 
-With `maxStaleness`, one older checkpoint sampled all groups (`sampler`). A step of groups from several steps names each
-older one (`samplers`), and a group's rollouts name the adapter that sampled it. The parent's log-probabilities differ
-from those of an older checkpoint. Instead, its own weights are loaded for a moment and re-score a part of what it
-sampled.
+A group's rollouts name the adapter that sampled it. The parent's log-probabilities differ from those of an older
+checkpoint. Instead, its own weights are loaded for a moment and re-score a part of what it sampled.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,8 +43,6 @@ class SamplingPolicy:
 def read_samplers(store: Store, input: TrainInput, parent: Manifest, policy: str) -> list[SamplingPolicy]:
     """Every policy that may have sampled a group; none but the parent if the step names none."""
     of_parent = SamplingPolicy(parent.weights_of(policy).adapter.sha256, parent.adapter.sha256)
-    if input.sampler is not None:
-        return [_read(store, input.run, input.sampler, parent, policy)]
     return [of_parent, *(_read(store, input.run, older, parent, policy) for older in input.samplers or [])]
 
 

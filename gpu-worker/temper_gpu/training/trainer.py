@@ -229,7 +229,6 @@ class Trainer:
             | optimizer_fingerprint(input.train.optimizer.kind),
             seed=input.seed,
             train=input.train,
-            sampler=input.sampler,
             samplers=input.samplers,
             supervised=input.supervised,
             policies={**(parent.policies or {}), **weights} or None,

@@ -1,6 +1,5 @@
 import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
 import { leagueAtStart } from '../../../core/plan-league.ts';
-import { openAtStart } from '../../../core/plan-window.ts';
 import { policiesAtStart, positionAt, type RunPosition } from '../../../core/plan-step.ts';
 import { configAt } from '../../../core/settings.ts';
 import type { Store } from '../../store.ts';
@@ -19,7 +18,7 @@ export interface VerifyContext {
   /** A script owns the loop: which groups there are, and which are trained, no plan says. */
   isLoop: boolean;
   findings: Findings;
-  /** Groups by the keys of their rollouts, where later steps may take them. */
+  /** Groups by the keys of their rollouts: later steps may take them. */
   decided: Map<string, DecidedGroup>;
   /** Objects whose inputs do not follow from what is stored. */
   otherInputs: string[];
@@ -33,8 +32,8 @@ export interface Walk {
   policies: readonly (Checkpoint | null)[];
   /** The run's earlier checkpoints, as far as roles need them. */
   players: Players | null;
-  /** Open groups of a run with a window; null: not known. */
-  open?: RunPosition['open'] | null;
+  /** Open groups; null: not known. */
+  open: RunPosition['open'] | null;
 }
 
 type Players = Pick<RunPosition, 'start' | 'league'>;
@@ -43,7 +42,7 @@ type Players = Pick<RunPosition, 'start' | 'league'>;
 export function walkFrom({ config }: VerifyContext, dealt: number, checkpoint: Checkpoint | null): Walk {
   const players = config === null || checkpoint === null ? null : leagueAtStart(config, checkpoint);
   const policies = config === null ? [checkpoint] : policiesAtStart(config, checkpoint);
-  return { dealt, checkpoint, policies, players, ...(config !== null && openAtStart(config)) };
+  return { dealt, checkpoint, policies, players, open: [] };
 }
 
 /** Under which a step was planned. */
@@ -62,8 +61,7 @@ export function plannedPosition(context: VerifyContext, branch: number, step: nu
   const isKnown = checkpoint !== null && policies.length === walk.policies.length;
   if (context.config === null || prepared === null || !isKnown || players === null) return null;
   if (open === null) return null;
-  const rest = { ...players, ...(open && { open }) };
-  return positionAt({ ...rest, branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
+  return positionAt({ ...players, open, branch, prepared, step, checkpoint, policies, dealt, emptySteps: 0 });
 }
 
 /** The hash of inputs as stored, and as the plans make it now. */

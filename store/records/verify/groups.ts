@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import type { GroupResult, RolloutInput, RunConfig } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
 import { dealConversations, planGathered, planGathering, type GatheredGroup } from '../../../core/plan-production.ts';
-import { planGroup, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
+import { planGroups, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
 import { hasWindow, planTopUp } from '../../../core/plan-window.ts';
 import { adapterOf } from '../../../core/policy-name.ts';
 import { SCHEMA_DEFAULTS } from '../../../core/schema-defaults.ts';
@@ -70,7 +70,7 @@ type PlannedGroup = RolloutInput | GatheredGroup;
 
 /** Null: more groups than the step's conversations. */
 function planAny(config: RunConfig, position: RunPosition, group: number): PlannedGroup | null {
-  if (config.production === undefined) return planGroup(config, position, group);
+  if (config.production === undefined) return planGroups(config, position, group, 1)[0]!;
   return planGathered(planGathering(config, position))[group] ?? null;
 }
 

@@ -4,8 +4,8 @@
  */
 import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
-import { hashTraining, planInitialise, planNext, type RunPosition } from '../../../core/plan-step.ts';
-import { hasWindow, planAfterStep, planStepTraining } from '../../../core/plan-window.ts';
+import { hashTraining, planInitialise, type RunPosition } from '../../../core/plan-step.ts';
+import { hasWindow, planNext, planTraining } from '../../../core/plan-window.ts';
 import { planSupervised } from '../../../core/plan-supervised.ts';
 import { isSupervisedStep } from '../../../core/supervised.ts';
 import { childNames } from '../children.ts';
@@ -21,8 +21,7 @@ import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
 import { verifyRecordings, verifyReplays } from './replays.ts';
 import { verifyRunFiles } from './run-files.ts';
-import { verifyStepVerdict } from './step-verdict.ts';
-import { verifyWindow, type Taken } from './window.ts';
+import { verifyStepVerdict, type Taken } from './step-verdict.ts';
 import { verifyChange, verifyWeights, type SeenBlobs } from './weights.ts';
 
 export interface Verification {
@@ -108,9 +107,8 @@ async function verifyStep(context: VerifyContext, work: StepWork): Promise<Walk>
   const sound = isSound ? step : { ...step, commit: null };
   const groups = await verifyGroups(context, { step: sound, position, named, isDone });
   const results = groups.map((group) => group && group.result);
-  const taken = await verifyWindow(context, { step, position, named, isDone }, groups);
-  if (taken === null) await verifyStepVerdict(context, { step, position, named, isDone }, groups);
-  const { position: planned, chosen } = taken ?? { position, chosen: results };
+  const taken = await verifyStepVerdict(context, { step, position, named, isDone }, groups);
+  const { position: planned, chosen } = taken ?? { position: context.isLoop ? null : position, chosen: results };
   if (isSound && isDone) verifyTraining(context, step, planned, parent, chosen);
   const checkpoint = checkpointAfter(context, step, before, chosen);
   const policies = [...before.policies.slice(1), checkpoint];
@@ -122,20 +120,20 @@ async function verifyStep(context: VerifyContext, work: StepWork): Promise<Walk>
           checkpoint,
           policies,
           players: playersAfter(context, step, { before, position, results }),
-          ...openAfter(context, step, taken),
+          open: openAfter(context, step, before, taken),
         };
   await verifyEval(context, step, plannedPosition(context, step.branch, step.step, after));
   return after;
 }
 
 /** Groups that a step did not take stay open. */
-function openAfter(context: VerifyContext, step: StoredStep, taken: Taken | null): Pick<Walk, 'open'> {
+function openAfter(context: VerifyContext, step: StoredStep, before: Walk, taken: Taken | null): Walk['open'] {
   const config = plannedConfig(context, step);
-  if (taken === null || config === null) return config !== null && hasWindow(config) ? { open: [] } : {};
+  if (taken === null || config === null || !hasWindow(config)) return before.open;
   const chosen = taken.chosen.filter((result) => result !== null);
-  if (taken.position === null || chosen.length < taken.chosen.length) return { open: null };
+  if (taken.position === null || chosen.length < taken.chosen.length) return null;
   const after = step.commit && checkpointOf(context.run, step.commit);
-  return { open: planAfterStep(config, taken.position, chosen, after).open };
+  return planNext(config, taken.position, chosen, after).open;
 }
 
 interface PlayedWork {
@@ -190,7 +188,7 @@ function verifyTraining(
 
 function planStep(config: RunConfig, position: RunPosition, played: GroupResult[]): TrainInput | null {
   if (isSupervisedStep(config, position.step + 1)) return planSupervised(config, position);
-  return planStepTraining(config, position, played);
+  return planTraining(config, position, played);
 }
 
 /** Compares a step's training data with its plan. */
@@ -246,7 +244,7 @@ function walkBefore(context: VerifyContext, step: StoredStep, { chain, parents, 
   const start = walkFrom(context, walk?.dealt ?? 0, walk?.checkpoint ?? null);
   // Roles play against checkpoints of the run's whole lineage.
   if (walk === undefined) return start;
-  return { ...start, players: walk.players, ...(walk.open !== undefined && { open: walk.open }) };
+  return { ...start, players: walk.players, open: walk.open };
 }
 
 /** Reports run.json if no step matches it. */

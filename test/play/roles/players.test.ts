@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 
 import { evaluatedPlayers, playersOf } from '../../../play/roles/players.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
-import { planGroups } from '../../../core/plan-step.ts';
+import { planTopUp } from '../../../core/plan-window.ts';
 import { CONFIG, POSITION } from '../../core/roles-run.ts';
 
 const modelsOf = (players: ReturnType<typeof playersOf>) =>
   Object.fromEntries(Object.entries(players?.seated ?? {}).map(([role, { model }]) => [role, model]));
 
 test("each role of a group is played by its policy's name, and a hosted one by nobody of the engine", () => {
-  const players = playersOf(planGroups(CONFIG, POSITION)[0]!);
+  const players = playersOf(planTopUp(CONFIG, POSITION)[0]!);
   expect(modelsOf(players)).toEqual({
     white: 'demo@3',
     black: 'demo@3:b',

@@ -63,7 +63,7 @@ test('what is cost is told by the provider where it tells it, else known by pric
 test('a ruler has defaults, and is known as one wherever its module was loaded', () => {
   const ruler = createRuler({ judge: 'openai/gpt-5-mini' });
   expect(isRuler(ruler)).toBe(true);
-  expect(ruler).toMatchObject({ weights: { ruler: 1, agent: 0 }, maxCharsPerAttempt: 40_000, maxJudgeUsd: null });
+  expect(ruler).toMatchObject({ weights: { ruler: 1, agent: 0 }, maxCharsPerAttempt: 40_000 });
   expect(ruler.rubric).toContain('Attempts that are equally good get the same score');
   expect([isRuler({}), isRuler(null), isRuler('ruler')]).toEqual([false, false, false]);
 });
@@ -92,7 +92,6 @@ test.each<[string, unknown, string]>([
   ['half the weights', { ...good, weights: { ruler: 1 } }, 'weights must be { ruler, agent }'],
   ['half a price', { ...good, usdPerMillionInput: 1 }, 'have an effect only together'],
   ['a negative price', { ...good, usdPerMillionInput: -1, usdPerMillionOutput: 1 }, 'must be a number of at least 0'],
-  ['a budget without prices', { ...good, maxJudgeUsd: 5 }, 'maxJudgeUsd has no effect while the price of'],
   ['a bound that leaves nothing', { ...good, maxCharsPerAttempt: 10 }, 'maxCharsPerAttempt must be a whole number'],
   ['messages of its own', { ...good, request: { messages: [] } }, 'must not set messages'],
 ])('%s is refused', (_, options, complaint) => {

@@ -4,17 +4,8 @@ import { sha256Hex } from '../../../core/hashes.ts';
 import { leagueAtStart } from '../../../core/plan-league.ts';
 import { adapterOf } from '../../../core/policy-name.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
-import {
-  planGroups,
-  planInitialise,
-  planJudging,
-  planNext,
-  planTraining,
-  policiesAtStart,
-  positionAt,
-  type RunPosition,
-} from '../../../core/plan-step.ts';
-import { openAtStart } from '../../../core/plan-window.ts';
+import { planInitialise, policiesAtStart, positionAt, type RunPosition } from '../../../core/plan-step.ts';
+import { chooseKnown, planJudging, planNext, planTopUp, planTraining, withPlayed } from '../../../core/plan-window.ts';
 import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
 import { addToCurve } from '../../../store/records/curve.ts';
 import { summariseEval } from '../../../store/records/eval-result.ts';
@@ -141,7 +132,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
   });
   const policies = policiesAtStart(config, checkpoint);
   const began = { branch: 0, prepared, step: 0, checkpoint, policies, dealt: 0, emptySteps: 0 };
-  let position = positionAt({ ...leagueAtStart(config, checkpoint), ...openAtStart(config), ...began });
+  let position = positionAt({ ...leagueAtStart(config, checkpoint), ...began });
   await evaluate(store, config, position, options);
   const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
@@ -188,18 +179,22 @@ async function takeStep(
       commit: commitStep,
     });
   }
-  const play = (groups: RolloutInput[]) => Promise.all(groups.map((group) => playGroup(store, group, options)));
-  const decided = await play(planGroups(config, position));
-  const results = () => decided.map(({ result }) => result);
-  for (let round = 0; round < config.replacementRounds; round++)
-    decided.push(...(await play(planGroups(config, position, results()))));
-  const played = results();
-  const judging = planJudging(config, position, played);
+  let window = position;
+  const decided: DecidedGroup[] = [];
+  for (let round = 0; round <= config.replacementRounds; round++) {
+    const dealt = planTopUp(config, window);
+    const groups = await Promise.all(dealt.map((group) => playGroup(store, group, options)));
+    const results = groups.map(({ result }) => result);
+    window = withPlayed(window, dealt, results);
+    decided.push(...groups);
+  }
+  const judging = planJudging(config, window);
   await publishStepVerdict(store, judging, toStepVerdict(judging.inputsSha256, decided));
-  const training = planTraining(config, position, played);
+  const chosen = chooseKnown(config, window);
+  const training = planTraining(config, window, chosen);
   const { platform } = options;
   const checkpoint = training && (await commit(store, config, training.parent, { ...training, platform }));
-  return planNext(config, position, played, checkpoint);
+  return planNext(config, window, chosen, checkpoint);
 }
 
 async function playGroup(store: Store, input: RolloutInput, options: MadeOptions): Promise<DecidedGroup> {

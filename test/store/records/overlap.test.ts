@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
-import { planGroups } from '../../../core/plan-step.ts';
+import { planTopUp } from '../../../core/plan-window.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { branchKey, manifestKey } from '../../../store/layout.ts';
@@ -32,8 +32,8 @@ test('a run whose steps overlap is what its plan says, on a branch and after an 
   expect(await problems()).toEqual([]);
   // Samples of another checkpoint than the plan names have other inputs.
   const other = { ...made.positions[4]!, policy: made.positions[4]!.parent };
-  expect(planGroups(made.config, other)[0]?.inputsSha256).not.toBe(
-    planGroups(made.config, made.positions[4]!)[0]?.inputsSha256,
+  expect(planTopUp(made.config, other)[0]?.inputsSha256).not.toBe(
+    planTopUp(made.config, made.positions[4]!)[0]?.inputsSha256,
   );
 });
 

@@ -2,17 +2,18 @@ import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { createChooseActivities } from '../../../activities/choose.ts';
+import { createJudgeActivities } from '../../../activities/judge.ts';
 import { createJudgeGivenActivities } from '../../../activities/judge-given.ts';
 import type { GroupResult, OpenGroup } from '../../../core/contract.ts';
 import { groupName, planGivenJudging, type Over } from '../../../core/plan-given.ts';
 import type { RunPosition } from '../../../core/plan-step.ts';
 import {
+  chooseKnown,
   isFresh,
-  planAfterStep,
-  planChoice,
-  planStepTraining,
+  planJudging,
+  planNext,
   planTopUp,
+  planTraining,
   withPlayed,
   withResults,
 } from '../../../core/plan-window.ts';
@@ -53,7 +54,7 @@ const logger = { info: () => undefined, warn: () => undefined };
 const pauses = { longestPauseMs: () => 0 };
 const openActivities = () => ({
   ...createJudgeGivenActivities({ store, logger, pauses }),
-  ...createChooseActivities({ store, logger, pauses }),
+  ...createJudgeActivities({ store, logger, pauses }),
 });
 
 /** Every attempt of a group gets its number as reward. */
@@ -66,9 +67,9 @@ async function reward(name: string): Promise<void> {
 /** Takes a step like the workflow; these groups get their rewards while it waits. */
 function takingSteps(rewards: readonly string[][]): TakeWindowStep {
   return async (_, config, start, { play, commit }) => {
-    const { judgeGiven, choose } = openActivities();
-    const judge = async (position: RunPosition, isMeant: (group: OpenGroup) => boolean, over: Over | null) => {
-      const waiting = position.open!.filter((group) => group.result.use === 'unjudged' && isMeant(group));
+    const { judgeGiven, judge } = openActivities();
+    const look = async (position: RunPosition, isMeant: (group: OpenGroup) => boolean, over: Over | null) => {
+      const waiting = position.open.filter((group) => group.result.use === 'unjudged' && isMeant(group));
       const groups = waiting.map(({ branch, inputsSha256, result: { step, group, scenario } }) => {
         return { branch, step, group, scenario, inputsSha256 };
       });
@@ -76,7 +77,7 @@ function takingSteps(rewards: readonly string[][]): TakeWindowStep {
       const input = planGivenJudging(config, groups[0]!.branch, groups, () => over);
       return withResults(position, (await call(judgeGiven, input)).decided);
     };
-    const before = await judge(start, (group) => !isFresh(config, group), 'stale');
+    const before = await look(start, (group) => !isFresh(config, group), 'stale');
     const dealt = planTopUp(config, before);
     const played: GroupResult[] = [];
     for (const group of dealt) {
@@ -84,10 +85,10 @@ function takingSteps(rewards: readonly string[][]): TakeWindowStep {
       played.push(summariseUnjudged(group, rollouts, sha256));
     }
     for (const name of rewards[start.step] ?? []) await reward(name);
-    const window = await judge(withPlayed(before, dealt, played), (group) => isFresh(config, group), null);
-    const { groups: chosen } = await call(choose, planChoice(config, window));
-    const checkpoint = await commit(planStepTraining(config, window, chosen));
-    return planAfterStep(config, withResults(window, chosen), chosen, checkpoint);
+    const window = await look(withPlayed(before, dealt, played), (group) => isFresh(config, group), null);
+    const chosen = (await call(judge, planJudging(config, window))).groups ?? chooseKnown(config, window);
+    const checkpoint = await commit(planTraining(config, window, chosen));
+    return planNext(config, withResults(window, chosen), chosen, checkpoint);
   };
 }
 
@@ -127,16 +128,16 @@ describe('a run with open groups', () => {
     const found = await findPosition(store, 'demo', null);
     expect(namesOf(found.open)).toEqual(['1.0', '1.2']);
     for (const name of ['1.0', '1.2']) await reward(name);
-    const { judgeGiven, choose } = openActivities();
+    const { judgeGiven, judge } = openActivities();
     const { decided } = await call(
       judgeGiven,
       planGivenJudging(config, 0, dealt, () => null),
     );
     expect(decided.map(groupName)).toEqual(['1.0', '1.1', '1.2', '1.3']);
-    const again = await call(choose, planChoice(config, withPlayed(before, dealt, decided)));
-    expect(again.groups.map(groupName)).toEqual(['1.1', '1.3']);
+    const again = await call(judge, planJudging(config, withPlayed(before, dealt, decided)));
+    expect(again.groups?.map(groupName)).toEqual(['1.1', '1.3']);
     const other = withPlayed(before, dealt.slice(1), decided.slice(1));
-    await expect(call(choose, planChoice(config, other))).rejects.toThrow(/verdict on step 1/);
+    await expect(call(judge, planJudging(config, other))).rejects.toThrow(/verdict on step 1/);
   });
 
   test('gets its groups back when it goes back, and takes rewards for them', async () => {
@@ -145,7 +146,7 @@ describe('a run with open groups', () => {
     const found = await findPosition(store, 'demo', branch);
     expect(found.dealt).toBe(positions[1]!.dealt);
     expect(
-      found.open?.map(({ result, branch: at, staleness }) => [groupName(result), at, staleness, result.use]),
+      found.open.map(({ result, branch: at, staleness }) => [groupName(result), at, staleness, result.use]),
     ).toEqual([
       // It was closed with what it had when it was too old, and is known to have no rewards.
       ['1.0', 0, 1, 'too-few-attempts'],

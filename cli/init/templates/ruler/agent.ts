@@ -26,7 +26,6 @@ export default defineAgent({
     weights: { ruler: 1, agent: 1 },
     usdPerMillionInput: 0.25,
     usdPerMillionOutput: 2,
-    maxJudgeUsd: 1,
   }),
 
   // The judge reads the conversation. Metrics are for you.
