@@ -1,5 +1,5 @@
-/** Rules of runs that train recorded conversations, and the policies that sampled those. Pure; for workflows and planners. */
-import type { Checkpoint, ProductionConfig, ProductionSource, RunConfig, TrainInput } from './contract.ts';
+/** Runs that train recorded conversations: the policies that sampled those, and what is said of the rest. Pure; for workflows and planners. */
+import type { Checkpoint, ProductionConfig, ProductionSource, TrainInput } from './contract.ts';
 
 /** A group is one conversation. */
 export const GROUP_OF_ONE = 1;
@@ -11,24 +11,6 @@ export function planRecordedSamplers({ samplers }: ProductionConfig, parent: Che
     return staleness === 0 ? [] : [{ ...sampler, staleness, foreign: true as const }];
   });
   return older.length === 0 ? {} : { samplers: older };
-}
-
-/** Describes a contradiction; null if there is none. */
-export function findProductionProblem(config: RunConfig): string | null {
-  const { production, maxStaleness, parent, supervised, roles, judge, train } = config;
-  if (production === undefined) return null;
-  if (train.baseline !== 'rae')
-    return `baseline must be rae with recorded conversations (each is a single attempt, so no group has a mean), got ${train.baseline}; leave baseline out`;
-  if (maxStaleness > 0)
-    return `maxStaleness ${maxStaleness} has no effect with recorded conversations (no attempt is played); leave maxStaleness out`;
-  if (supervised !== undefined)
-    return 'a run must train examples or recorded conversations, got both; leave the warm start out, or train it first with temper sft';
-  if (roles !== undefined)
-    return 'recorded conversations must train an agent without roles (no role is recorded with them); leave roles out';
-  if (judge !== null)
-    return `the judge ${judge} has no effect with recorded conversations, whose reward is their feedback; leave judge out`;
-  if (parent !== null) return null;
-  return 'a run must start from a checkpoint if it trains recorded conversations, got none; pass the checkpoint that served';
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -61,3 +61,12 @@ export function seatedPolicy({ checkpoint, policy }: Seat): SeatedPolicy {
 export function leagueRoles({ roles = {} }: Pick<RunConfig, 'roles'>) {
   return Object.entries(roles).flatMap(([name, role]) => (role.kind === 'league' ? [{ name, ...role }] : []));
 }
+
+/** Settings of a run's steps that follow from its roles: rewards that oppose each other are compared with a running mean. */
+export function roleTrainOptions({
+  competing,
+}: {
+  readonly competing?: boolean | undefined;
+}): Partial<Pick<RunConfig['train'], 'baseline'>> {
+  return competing === true ? { baseline: 'rae' } : {};
+}

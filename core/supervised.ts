@@ -63,24 +63,3 @@ export function planRendering({ rollout }: Pick<RunConfig, 'rollout'>, supervise
     ...(chatTemplateSha256 === undefined ? {} : { chatTemplateSha256 }),
   };
 }
-
-/** Describes a contradiction; null if there is none. */
-export function findSupervisedProblem(config: RunConfig): string | null {
-  const { supervised, steps, warmupSteps } = config;
-  if (supervised === undefined) return null;
-  const { examples, heldOut } = supervised;
-  if (heldOut >= examples)
-    return `supervised.heldOut must be fewer than the examples, got ${heldOut} of ${examples}; lower it`;
-  if (supervised.steps === undefined) return findRatesProblem(supervised);
-  if (supervised.steps >= steps)
-    return `supervised.steps must be fewer than steps (the run plays its agent after them), got ${supervised.steps} of ${steps}; raise steps, or train on the examples alone with temper sft`;
-  if (warmupSteps > 0 && warmupSteps >= steps - supervised.steps)
-    return `warmupSteps must be fewer than the ${steps - supervised.steps} steps after the supervised ones, got ${warmupSteps}; lower warmupSteps`;
-  return null;
-}
-
-/** Without another stage the run's own options say it. */
-function findRatesProblem({ learningRate, learningRateSchedule }: NonNullable<RunConfig['supervised']>): string | null {
-  if (learningRate === undefined && learningRateSchedule === undefined) return null;
-  return 'supervised.learningRate and supervised.learningRateSchedule have no effect where all steps are supervised; set learningRate and learningRateSchedule';
-}

@@ -28,8 +28,6 @@ const UPDATES = ['passes', 'miniBatches'] as const;
 export function inheritFrom(parent: RunConfig, values: ReadonlyMap<string, unknown>): RunOptions {
   // Not inherited: the warm start is done, a start adapter is part of the parent's checkpoint, and roles and external rewards are the agent's.
   const {
-    finalLearningRateShare,
-    learningRateRestarts,
     train,
     supervised: _supervised,
     startAdapter: _,
@@ -38,21 +36,17 @@ export function inheritFrom(parent: RunConfig, values: ReadonlyMap<string, unkno
     external,
     replacementRounds,
     ...others
-  } = parent;
-  const decay = { finalLearningRateShare, learningRateRestarts };
-  const isChanged = (path: string, value: unknown) => values.has(path) && values.get(path) !== value;
+  } = withoutDependents(parent, values);
   const updates = Object.fromEntries(
     UPDATES.filter((name) => values.has(`train.${name}`)).map((name) => [name, values.get(`train.${name}`)]),
   );
   const maxStaleness = (values.get('maxStaleness') ?? parent.maxStaleness) as RunConfig['maxStaleness'];
   const groupsAhead = (values.get('groupsAhead') ?? parent.groupsAhead) as RunConfig['groupsAhead'];
   const isAccepted = findLossProblem({ maxStaleness, groupsAhead, train: { ...train, ...updates } }) === null;
-  const hasOwnLoss = isAccepted && !isChanged('train.loss.name', train.loss.name);
-  const kept = withoutDependents(train, (name) => isChanged(`train.${name}`, train[name]));
+  const hasOwnLoss = isAccepted && (values.get('train.loss.name') ?? train.loss.name) === train.loss.name;
   return {
     ...others,
     ...(external === undefined ? { replacementRounds } : {}),
-    ...(isChanged('learningRateSchedule', parent.learningRateSchedule) ? {} : decay),
-    train: { ...kept, ...(hasOwnLoss ? {} : { loss: {} }) },
+    train: hasOwnLoss ? train : { ...train, loss: {} },
   };
 }

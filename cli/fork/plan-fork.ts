@@ -1,5 +1,5 @@
 /** Plan of a fork: its parent's configuration with the changes by flags, and the checkpoint that it starts from. */
-import { roleTrainOptions } from '../../core/role-rules.ts';
+import { roleTrainOptions } from '../../core/roles.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readChatTemplate } from '../planning/chat-template.ts';

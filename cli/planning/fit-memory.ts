@@ -5,7 +5,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineSettings } from '../../core/contract-engine.ts';
-import { countCompared } from '../../core/config-rules.ts';
+import type { RunConfig } from '../../core/contract.ts';
 import { canQuantize, mergeEngineConfig } from '../../core/engine-rules.ts';
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
@@ -111,3 +111,8 @@ function tooLarge(
 }
 
 const gib = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+
+/** Adapters that a step reads besides its parent's at the same time: the reference, and one that sampled. */
+function countCompared({ train, maxStaleness, groupsAhead }: RunConfig): number {
+  return (train.klReference === undefined ? 0 : 1) + (maxStaleness + groupsAhead === 0 ? 0 : 1);
+}

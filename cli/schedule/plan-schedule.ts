@@ -3,7 +3,7 @@ import type { Checkpoint, ProductionSource, RunConfig } from '../../core/contrac
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
 import { layoutOf } from '../../core/run-defaults.ts';
-import { roleTrainOptions } from '../../core/role-rules.ts';
+import { roleTrainOptions } from '../../core/roles.ts';
 import { parseCron, parseInterval } from './schedule-timing.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';

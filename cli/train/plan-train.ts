@@ -1,6 +1,6 @@
 /** Plan of a run from an agent's file and flags. */
 import { layoutOf } from '../../core/run-defaults.ts';
-import { roleTrainOptions } from '../../core/role-rules.ts';
+import { roleTrainOptions } from '../../core/roles.ts';
 import { startFrom } from '../../store/records/peft-adapter.ts';
 import { readRun } from '../../store/records/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

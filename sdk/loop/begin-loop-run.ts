@@ -2,7 +2,7 @@
 import { RunConfig, type Checkpoint } from '../../core/contract.ts';
 import { badConfig, TemperError } from '../../core/failures.ts';
 import { planInitialise } from '../../core/plan-step.ts';
-import { roleTrainOptions } from '../../core/role-rules.ts';
+import { roleTrainOptions } from '../../core/roles.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
 import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';

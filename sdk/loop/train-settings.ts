@@ -1,7 +1,7 @@
 /** The options of `model.train` and `model.trainSft`, and the settings that a step is trained with. */
 import { TrainConfig as TrainConfigSchema, type SupervisedConfig, type TrainConfig } from '../../core/contract.ts';
 import { badConfig } from '../../core/failures.ts';
-import { roleTrainOptions } from '../../core/role-rules.ts';
+import { roleTrainOptions } from '../../core/roles.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { findReference } from './kl-reference.ts';
 import type { LoopRun } from './loop-run.ts';

@@ -56,7 +56,7 @@ describe('flags', () => {
     ['--learning-rate ', '--learning-rate must be a number, got ""', 'pass --learning-rate X'],
     ['--loss grpo', '--loss must be one of cispo, ppo, gspo, ', 'got "grpo"; pass --loss cispo'],
     ['--device mps', '--device must be auto, cpu, cuda or cuda:N, got "mps"', 'pass --device cpu'],
-    ['--warmup-steps 100', '--warmup-steps must be fewer than steps, got 100 of 100', 'lower --warmup-steps'],
+    ['--warmup-steps 100', '--warmup-steps must be fewer than steps, got 100', 'lower --warmup-steps to 99'],
     ['--dual-clip 3', '--dual-clip 3 has no effect with the loss cispo (only ppo uses it)', 'leave --dual-clip out'],
     ['--loss ppo', '--loss ppo has no effect: with a single update', 'set passes or --mini-batches to 2 or more'],
     [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { roleTrainOptions } from '../../core/role-rules.ts';
+import { roleTrainOptions } from '../../core/roles.ts';
 import { roleOptions } from '../../cli/planning/read-roles.ts';
 import { defineAgent, frozen, league, policy } from '../../sdk/index.ts';
 import type { FrozenPlayer } from '../../play/roles/role-definition.ts';

@@ -65,14 +65,14 @@ describe('flags of examples', () => {
     ['--steps 3 --epochs 2', '--steps 3 and --epochs 2 both say how long to train; leave one of them out'],
     ['--epochs 0', '--epochs must be greater than 0, got 0; pass --epochs 1'],
     ['--turns some', '--turns must be one of all, last, got "some"; pass --turns all'],
-    ['--held-out-examples 25', '--held-out-examples must be fewer than the examples, got 25 of 25; lower it'],
+    ['--held-out-examples 25', '--held-out-examples must be fewer than the examples, got 25; lower --held-out-examples to 24'],
   ])('temper sft chats.jsonl %s', async (flags, message) => {
     expect(await sft('chats.jsonl', ...flags.split(' '))).toContain(`temper: ${message}`);
   });
 
   test('a warm start leaves steps for the agent', async () => {
     expect(await train('--warm-start', 'chats.jsonl', '--steps', '2')).toMatch(
-      /^temper: --warm-start-steps must be fewer than steps \(the run plays its agent after them\), got 2 of 2; raise steps/,
+      /^temper: --warm-start-steps must be fewer than steps \(the run plays its agent after them\), got 2; lower --warm-start-steps to 1, or raise steps/,
     );
     expect(await train('--warm-start-turns', 'last')).toContain('--warm-start-turns has no effect without --warm');
   });

@@ -122,7 +122,7 @@ test.each<[string, Partial<RunConfig>, RegExp]>([
     /^baseline must be rae .* leave baseline out$/,
   ],
   ['steps ahead', { maxStaleness: 1 }, /^maxStaleness 1 has no effect .* leave maxStaleness out$/],
-  ['a judge', { judge: 'openai/x' }, /^the judge openai\/x has no effect .* leave judge out$/],
+  ['a judge', { judge: 'openai/x' }, /^judge openai\/x has no effect .* leave judge out$/],
   ['no start', { parent: null }, /^a run must start from a checkpoint .* pass the checkpoint that served$/],
   ['roles', { roles: { x: { kind: 'policy', policy: 'main' } } }, /without roles .* leave roles out$/],
 ])('%s is refused with the reason', (_, changes, reason) => {

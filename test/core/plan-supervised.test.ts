@@ -136,23 +136,23 @@ test.each([
   [
     { ...SUPERVISED, steps: 6 },
     {},
-    'supervised.steps must be fewer than steps (the run plays its agent after them), got 6 of 6',
+    'supervised.steps must be fewer than steps (the run plays its agent after them), got 6; lower supervised.steps to 5',
   ],
-  [{ ...SUPERVISED, heldOut: 10 }, {}, 'supervised.heldOut must be fewer than the examples, got 10 of 10; lower it'],
+  [{ ...SUPERVISED, heldOut: 10 }, {}, 'supervised.heldOut must be fewer than the examples, got 10; lower supervised.heldOut to 9'],
   [
     { ...SUPERVISED, learningRate: 1 },
     {},
-    'supervised.learningRate and supervised.learningRateSchedule have no effect where all steps are supervised',
+    'supervised.learningRate 1 has no effect with supervised.steps none; set supervised.steps, or leave supervised.learningRate out',
   ],
   [
     { ...SUPERVISED, steps: 2 },
     { warmupSteps: 4 },
-    'warmupSteps must be fewer than the 4 steps after the supervised ones, got 4',
+    'warmupSteps must be fewer than the steps after the supervised ones, got 4; lower warmupSteps to 3',
   ],
   [
     { ...SUPERVISED, steps: 2 },
     { maxStaleness: 1 },
-    'maxStaleness must be 0 in a run with supervised steps (the first attempts would be sampled before they are trained), got 1; leave maxStaleness out',
+    'maxStaleness must be 0 in a run with supervised steps (the first attempts would be sampled before they are trained), got 1; lower maxStaleness to 0',
   ],
 ])('%o with %o is refused', (supervised, change, message) => {
   expect(() => defaultRunConfig({ ...NAMES, steps: 6, ...change, supervised })).toThrow(message);

@@ -255,9 +255,12 @@ describe.each([1, 2, 3, 4])('whatever the order in which groups are completed (%
 describe('options', () => {
   test.each<[Partial<RunOptions>, RegExp]>([
     [{ replacementRounds: 1 }, /replacementRounds must be 0 with rewards from outside .* got 1/],
-    [{ groupsPerStep: 400, groupsAhead: 101 }, /at most 500 together, got 400 and 101/],
-    [{ groupsAhead: 5 }, /at most groupsPerStep × maxRewardStaleness, 4 .*got 5/],
-    [{ groupsAhead: 0 }, /maxRewardStaleness 2 has no effect without groupsAhead/],
+    [
+      { groupsPerStep: 400, groupsAhead: 101 },
+      /groupsPerStep must be with groupsAhead at most 500.*got 400; lower groupsPerStep to 399/,
+    ],
+    [{ groupsAhead: 5 }, /at most groupsPerStep × maxRewardStaleness .*got 5; lower groupsAhead to 4/],
+    [{ groupsAhead: 0 }, /maxRewardStaleness 2 has no effect with groupsAhead 0/],
   ])('%o is refused', (change, message) => {
     expect(() => configOf(change)).toThrow(message);
   });

@@ -99,14 +99,14 @@ test('a schedule that falls keeps a tenth', () => {
 });
 
 test.each([
-  [{ groupSize: 4, minimumGroupSize: 5 }, 'minimumGroupSize must be at most groupSize, got 5 of 4'],
-  [{ steps: 3, warmupSteps: 3 }, 'warmupSteps must be fewer than steps, got 3 of 3'],
-  [{ finalLearningRateShare: 0.5 }, 'no effect with a constant learning rate'],
+  [{ groupSize: 4, minimumGroupSize: 5 }, 'minimumGroupSize must be at most groupSize, got 5; lower minimumGroupSize to 4, or raise groupSize'],
+  [{ steps: 3, warmupSteps: 3 }, 'warmupSteps must be fewer than steps, got 3; lower warmupSteps to 2, or raise steps'],
+  [{ finalLearningRateShare: 0.5 }, 'finalLearningRateShare 0.5 has no effect with learningRateSchedule constant; set learningRateSchedule to linear or cosine, or leave finalLearningRateShare out'],
   [
     { train: { loss: { name: 'grpo' as 'cispo' } } },
     'loss.name must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; leave loss.name out for cispo',
   ],
-  [{ groupsPerStep: 2001 }, 'groupsPerStep must be at most 2000, got 2001; lower it, and raise steps'],
+  [{ groupsPerStep: 2001 }, 'groupsPerStep must be at most 2000, got 2001; lower groupsPerStep to 2000, or raise steps'],
   [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
   [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: with a single update'],
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
@@ -130,28 +130,28 @@ test.each([
   ],
   [{ train: { loss: { name: 'dppo', maxShift: 0.1 } } }, 'loss.name dppo and loss.maxShift 0.1 have no effect'],
   [{ train: { reduction: 'constant' } }, 'reduction constant must be given reductionTokens'],
-  [{ train: { correctionCap: 3 } }, 'correctionCap 3 has no effect without a correction'],
+  [{ train: { correctionCap: 3 } }, 'correctionCap 3 has no effect with correction none; set correction, or leave correctionCap out'],
   [
     { train: { klCoefficient: 0, klAs: 'reward' } },
-    'klAs reward has no effect without a klCoefficient above 0; set klCoefficient, or leave klAs out',
+    'klAs reward has no effect with klCoefficient 0; set klCoefficient, or leave klAs out',
   ],
   [
     { train: { klEstimator: 'k3' } },
-    'klEstimator k3 has no effect without a klCoefficient above 0; set klCoefficient, or leave klEstimator out',
+    'klEstimator k3 has no effect with klCoefficient 0; set klCoefficient, or leave klEstimator out',
   ],
   [
     { train: { klCoefficient: 0.1, klAs: 'reward', klEstimator: 'k3' } },
-    'klEstimator k3 has no effect with klAs reward (only the loss has an estimator); leave klEstimator out',
+    'klEstimator k3 has no effect with klAs reward; set klAs to loss, or leave klEstimator out',
   ],
   [
     { train: { overlongBuffer: 0, overlongPenalty: 2 } },
-    'overlongPenalty 2 has no effect without an overlongBuffer above 0; set overlongBuffer, or leave overlongPenalty out',
+    'overlongPenalty 2 has no effect with overlongBuffer 0; set overlongBuffer, or leave overlongPenalty out',
   ],
-  [{ train: { reductionTokens: 9 } }, 'reductionTokens 9 has no effect with the reduction token'],
-  [{ learningRateRestarts: 2 }, 'learningRateRestarts 2 has no effect with the schedule constant'],
+  [{ train: { reductionTokens: 9 } }, 'reductionTokens 9 has no effect with reduction token'],
+  [{ learningRateRestarts: 2 }, 'learningRateRestarts 2 has no effect with learningRateSchedule constant'],
   [
     { learningRateRestarts: 4, learningRateSchedule: 'cosine', steps: 6, warmupSteps: 1 },
-    'learningRateRestarts must be fewer than the steps after the first one at the full rate, got 4 of 4',
+    'learningRateRestarts must be fewer than the steps after the first one at the full rate, got 4; lower learningRateRestarts to 3',
   ],
 ] as [Partial<RunOptions>, string][])('%j is refused', (options, message) => {
   expect(() => defaultRunConfig({ ...NAMED, ...options })).toThrow(message);

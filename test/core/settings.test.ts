@@ -65,7 +65,7 @@ test.each<[string, unknown, string]>([
   [
     'a group below the smallest',
     { groupSize: 3 },
-    'minimumGroupSize must be at most groupSize, got 4 of 3; lower one or raise the other',
+    'minimumGroupSize must be at most groupSize, got 4; lower minimumGroupSize to 3, or raise groupSize',
   ],
 ])('%s is refused, with what to do', (_, settings, complaint) => {
   expect(findSettingsProblem({ ...CONFIG, minimumGroupSize: 4 }, 5, settings as Settings)).toBe(complaint);
