@@ -16,31 +16,8 @@ export const DEFAULT_ROLLOUT: RolloutConfig = {
   callRetryBudgetMs: 5 * MINUTE_MS,
 };
 
-/** Attempts of a group, and of an evaluation. As many fill an engine's batches; more would only wait. */
-export const ATTEMPTS_AT_ONCE = 128;
-export const EVAL_ATTEMPTS_AT_ONCE = 64;
-
-const LORA = { rank: 16, alpha: 32, targetModules: null };
-
-const OPTIMIZER = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 };
-
-const TRAIN = {
-  advantageScale: 'none',
-  leaveOneOut: false,
-  truncated: 'mask',
-  maxLogprobMismatch: 1e-3,
-  microBatchTokens: 16_384,
-} as const;
-
-/**
- * Caps of the correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of
- * its inverse if only large drift is meant (0.5 nats a token, TRL's default).
- */
-const RATIO_CAP = 2;
-const GEOMETRIC_CAP = 1.01;
-const OFF_POLICY_CAP = 1.65;
-
-const RUN = {
+/** Values of a new run. They are recorded, so that another version may choose others. */
+const USUAL = {
   seed: 1,
   steps: 100,
   groupsPerStep: 8,
@@ -56,7 +33,29 @@ const RUN = {
   continueAsNewEvery: null,
   judge: null,
   parent: null,
+  rollout: { ...DEFAULT_ROLLOUT },
+  train: {
+    lora: { rank: 16, alpha: 32, targetModules: null },
+    optimizer: { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 },
+    advantageScale: 'none',
+    leaveOneOut: false,
+    truncated: 'mask',
+    maxLogprobMismatch: 1e-3,
+    microBatchTokens: 16_384,
+  },
 } as const;
+
+/** Attempts of a group, and of an evaluation. As many fill an engine's batches; more would only wait. */
+export const ATTEMPTS_AT_ONCE = 128;
+export const EVAL_ATTEMPTS_AT_ONCE = 64;
+
+/**
+ * Caps of the correction for a sampler that differs: of a ratio; of the geometric mean of a sequence's ratios, and of
+ * its inverse if only large drift is meant (0.5 nats a token, TRL's default).
+ */
+const RATIO_CAP = 2;
+const GEOMETRIC_CAP = 1.01;
+const OFF_POLICY_CAP = 1.65;
 
 /** Learning rate for training all weights: about a tenth of an adapter's. */
 const FULL_LEARNING_RATE = 5e-6;
@@ -74,25 +73,15 @@ export type RunOptions = Pick<RunConfig, 'run' | 'agent' | 'baseModel'> &
 
 /** Defaults filled in and the rules between fields checked; single fields are the schema's business. */
 export function defaultRunConfig(options: RunOptions): RunConfig {
-  const train = options.train ?? {};
-  const schedule = options.learningRateSchedule ?? RUN.learningRateSchedule;
+  const { train = {}, learningRateSchedule: schedule = USUAL.learningRateSchedule } = options;
   const given = {
-    ...RUN,
     ...(train.lora === null ? { learningRate: FULL_LEARNING_RATE } : {}),
     finalLearningRateShare: schedule === 'constant' ? 1 : 0.1,
     ...(options.external === undefined ? {} : { replacementRounds: 0 }),
     ...options,
-    rollout: { ...DEFAULT_ROLLOUT, ...options.rollout },
-    train: {
-      ...TRAIN,
-      ...train,
-      ...capOf(train),
-      lora: train.lora === null ? null : { ...LORA, ...train.lora },
-      loss: fillLoss(train.loss ?? {}),
-      optimizer: { ...OPTIMIZER, ...train.optimizer },
-    },
+    train: { ...train, ...capOf(train), loss: fillLoss(train.loss ?? {}) },
   };
-  const config = fillDefaults(given, SCHEMA_DEFAULTS) as RunConfig;
+  const config = fillDefaults(fillDefaults(given, USUAL), SCHEMA_DEFAULTS) as RunConfig;
   const complaint = findConfigProblem(config) ?? findLossProblem(config);
   // An option that does nothing is a wrong experiment.
   if (complaint !== null) throw badConfig(complaint);

@@ -1,7 +1,7 @@
 /**
- * Defaults of the contract's options. Reading fills them in, so every option has a value in memory; hashes and stored
+ * Neutral values of the contract's options. Reading fills them in, so every option has a value in memory; hashes and stored
  * files omit them, so a new option with its neutral value as default changes no recorded bytes. Workflows use them
- * without zod.
+ * without zod. Values that a later version may choose otherwise are recorded: `run-defaults.ts`.
  */
 export const SCHEMA_DEFAULTS = {
   learningRateRestarts: 0,
@@ -37,8 +37,8 @@ export function fillDefaults<T extends object>(value: T, defaults: Defaults): T 
   const members = new Map<string, unknown>(Object.entries(value));
   for (const [name, usual] of Object.entries(defaults)) {
     const member = members.get(name);
-    if (isObject(usual) && isObject(member)) members.set(name, fillDefaults(member, usual));
-    else if (!isObject(usual) && member === undefined) members.set(name, usual);
+    if (isObject(usual) && member !== null) members.set(name, fillDefaults((member ?? {}) as object, usual));
+    else if (member === undefined) members.set(name, usual);
   }
   return Object.fromEntries(members) as T;
 }
