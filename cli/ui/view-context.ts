@@ -1,6 +1,7 @@
 /** Sources of a command's views: the store, the index with its cache, and vocabularies. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { readVocabulary } from '../../store/records/vocabulary.ts';
 import type { Store } from '../../store/store.ts';
 import type { ViewContext } from '../../views/context/context.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
@@ -8,15 +9,14 @@ import { cacheFolder } from '../../workers/project/folders.ts';
 import { makePrivateFolder } from '../../workers/project/own-file.ts';
 import type { ProjectPlace } from '../connections/server.ts';
 import { findStoreId } from '../connections/store-id.ts';
-import { vocabularySource } from './vocabulary-source.ts';
 
-export async function openViewContext(store: Store, { project, env }: ProjectPlace): Promise<ViewContext> {
+export async function openViewContext(store: Store, { env }: Pick<ProjectPlace, 'env'>): Promise<ViewContext> {
   const folder = await cacheOf(store, env);
   return {
     store,
     index: openAttemptIndex(store, folder),
     cacheFolder: folder,
-    readVocabulary: vocabularySource({ store, folder, project, env }),
+    readVocabulary: (run) => readVocabulary(store, run),
     now: Date.now,
   };
 }

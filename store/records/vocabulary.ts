@@ -37,7 +37,7 @@ const MOST_BYTES = 64 * 1024 ** 2;
 const MOST_KEPT = 4;
 const kept = new Map<string, StoredVocabulary>();
 
-/** Null if none is stored: an older version began the run, or one has removed the blob as garbage. */
+/** Null if none is stored. */
 export async function readVocabulary(store: Store, run: string): Promise<StoredVocabulary | null> {
   const ref = await findVocabulary(store, run);
   if (ref === null) return null;

@@ -69,7 +69,7 @@ test('each view is a tool, with the parameters of its path and query', () => {
 test('a long answer comes in parts, or a part of it', async () => {
   const project = temporaryProject();
   const store = await writeFixtureRun(project, { steps: 1, answer: 'x'.repeat(20_000) });
-  const views = await openViewContext(store, { project, env: { TEMPER_CACHE: `${project}/cache` } });
+  const views = await openViewContext(store, { env: { TEMPER_CACHE: `${project}/cache` } });
   onTestFinished(() => views.index.close());
   const group = MCP_TOOLS.find(({ name }) => name === 'show_group')!;
   const ask = (more: object) => callTool(group, { run: 'demo', group: '0.1.0', ...more }, views);

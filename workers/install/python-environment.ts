@@ -107,12 +107,6 @@ export async function pythonState({ env, cache }: Place): Promise<string> {
     : `Python ${version}; the first start installs its packages`;
 }
 
-/** Whether Python programs can run without an installation; throws for an obstacle. */
-export async function hasPythonEnvironment({ env, cache }: Place): Promise<boolean> {
-  if (env.TEMPER_PYTHON) return (await explicitPython(env.TEMPER_PYTHON, NEEDED)).folder === null;
-  return isComplete((await placeOfEnvironment({ env, cache })).folder);
-}
-
 async function placeOfEnvironment({ env, cache }: Place): Promise<{ version: string; folder: string }> {
   requirePlatform();
   const python = await findInterpreter(env, !(await hasOwnUv(env)));

@@ -8,15 +8,7 @@ import { openPythonEnvironment } from '../install/python-environment.ts';
 import { gpuWorkerEnvironment } from '../process/child-environment.ts';
 
 export interface PythonProgram extends InstallOptions {
-  readonly name:
-    | 'check_examples'
-    | 'check_template'
-    | 'export'
-    | 'fetch_model'
-    | 'measure'
-    | 'plan'
-    | 'recompute'
-    | 'vocabulary';
+  readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'measure' | 'plan' | 'recompute';
   /** Those that are null, undefined or false are left out. */
   readonly flags: ProgramFlags;
   readonly onLine?: (line: string) => void;

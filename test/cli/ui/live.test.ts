@@ -36,7 +36,7 @@ async function openFeed(everyMs: number) {
   const project = temporaryProject();
   const made = await writeFixtureRun(project, { steps: 2, state: { state: 'running' } });
   const { store, reads, keys } = counted(made);
-  const feed = new LiveFeed(await openViewContext(store, { project, env: { TEMPER_CACHE: `${project}/cache` } }), {
+  const feed = new LiveFeed(await openViewContext(store, { env: { TEMPER_CACHE: `${project}/cache` } }), {
     everyMs,
   });
   onTestFinished(() => feed.close());
