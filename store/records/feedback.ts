@@ -6,6 +6,7 @@
 import pLimit from 'p-limit';
 import { z } from 'zod';
 
+import type { Recording } from '../../core/contract-records.ts';
 import { mean } from '../../core/statistics.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { encodeJson } from '../bytes/json.ts';
@@ -14,7 +15,7 @@ import type { Store } from '../store.ts';
 import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
 import { readStored } from './file-schemas.ts';
 import { conversationKeyOf } from './recording-ids.ts';
-import { readRecordings, type Recording } from './recordings.ts';
+import { readRecordings } from './recordings.ts';
 
 export interface Feedback {
   /** Null: the conversation as a whole. */

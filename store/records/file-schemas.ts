@@ -11,8 +11,6 @@ import {
   Checkpoint,
   EvalResult,
   firstIssue,
-  GroupRef,
-  GroupResult,
   isFromLaterVersion,
   Prepared,
   ProductionConfig,
@@ -21,7 +19,16 @@ import {
   SettingChange,
   StepSummary,
 } from '../../core/contract.ts';
-import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
+import {
+  AttemptRecord,
+  Judged,
+  JudgeAnswerFile,
+  JudgeQuestionFile,
+  Recording,
+  RolloutHeader,
+  StepVerdict,
+} from '../../core/contract-records.ts';
+import { TemperError } from '../../core/failures.ts';
 import { laterVersion } from '../../core/later-version.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
@@ -37,21 +44,22 @@ export function tolerant(strict: z.ZodType): z.ZodType {
     ]);
     return strict.clone({ ...strict.def, shape: Object.fromEntries(members), catchall: z.unknown() });
   }
-  if (strict instanceof z.ZodArray)
-    return strict.clone({ ...strict.def, element: tolerant(strict.element as z.ZodType) });
-  if (strict instanceof z.ZodNullable || strict instanceof z.ZodOptional || strict instanceof z.ZodDefault)
-    return strict.clone({ ...strict.def, innerType: tolerant(strict.def.innerType as z.ZodType) } as never);
-  if (strict instanceof z.ZodUnion)
-    return strict.clone({
-      ...strict.def,
-      options: strict.options.map((option) => tolerant(option as z.ZodType)),
-    });
-  return strict;
+  const { def } = strict as z.ZodType & { def: Wrapping };
+  if (def.options !== undefined) return strict.clone({ ...def, options: def.options.map(tolerant) } as never);
+  const inner = (['element', 'innerType', 'valueType'] as const).find((name) => def[name] !== undefined);
+  return inner === undefined ? strict : strict.clone({ ...def, [inner]: tolerant(def[inner]!) } as never);
+}
+
+/** What arrays, records, unions and optional values are made of. */
+interface Wrapping {
+  readonly element?: z.ZodType;
+  readonly innerType?: z.ZodType;
+  readonly valueType?: z.ZodType;
+  readonly options?: readonly z.ZodType[];
 }
 
 const schema = z.literal(RECORD_SCHEMA);
 const CheckpointInFile = tolerant(Checkpoint).nullable();
-const numbers = z.array(z.number());
 
 export const RunFileSchema = z.looseObject({
   schema,
@@ -142,23 +150,6 @@ export const LeaseFileSchema = z.looseObject({
 export const LeaseDataSchema = z.looseObject({ schema, data: z.unknown() });
 export const LeaseFailureSchema = z.looseObject({ schema, message: z.string(), failedAt: z.string() });
 
-export const JudgedSchema = z.looseObject({
-  schema,
-  inputsSha256: z.string(),
-  rolloutsSha256: z.string(),
-  judge: z.string(),
-  rewards: z.array(z.number().nullable()),
-  roleRewards: z.array(z.record(z.string(), z.number()).nullable()).optional(),
-  turnRewards: z.array(numbers.nullable()).optional(),
-  namedRewards: z.array(z.record(z.string(), z.number()).nullable()).optional(),
-  givenMetrics: z.array(z.record(z.string(), z.number()).nullable()).optional(),
-  overlongCosts: numbers.optional(),
-  explanations: z.array(z.string().nullable()),
-  scores: z.array(z.number().nullable()).optional(),
-  verdict: z.string().nullable().optional(),
-  metrics: z.record(z.string(), z.number()),
-});
-
 const given = {
   schema,
   by: z.string().nullable(),
@@ -192,17 +183,6 @@ export const GivenRowSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** A judge's answer to the question with this hash, which changes with the agent's rubric. */
-export const AnswerFileSchema = z.looseObject({
-  schema,
-  question: z.string(),
-  complaint: z.string().optional(),
-  text: z.string(),
-  finishReason: z.string(),
-  promptTokens: z.number(),
-  completionTokens: z.number(),
-  usd: z.number().nullable(),
-});
 /** `generated/<work>/answers/<key>.json`. The label is for people; `text` is the body as it came, or null if it is elsewhere. */
 export const HostedAnswerFileSchema = z.looseObject({
   schema,
@@ -215,74 +195,13 @@ export const HostedAnswerFileSchema = z.looseObject({
   text: z.string().nullable(),
 });
 
-export const StepVerdictFileSchema = z.looseObject({
-  schema,
-  inputsSha256: z.string(),
-  groups: z.array(
-    z.looseObject({ ...GroupRef.shape, use: GroupResult.shape.use, rewards: z.array(z.number().nullable()) }),
-  ),
-});
-
-const Message = z.looseObject({ role: z.string() });
-export const RecordedCallSchema = z.looseObject({
-  key: z.string(),
-  occurrence: z.number(),
-  label: z.string().nullable(),
-  request: z.looseObject({ messages: z.array(Message) }),
-  message: Message,
-  finishReason: z.string(),
-  promptTokenIds: numbers,
-  tokenIds: numbers,
-  logprobs: numbers,
-  adapterSha256: z.string().nullable(),
-  role: z.string().optional(),
-  turn: z.number().optional(),
-  reward: z.number().optional(),
-});
-const HostedCall = z.looseObject({
-  model: z.string(),
-  key: z.string(),
-  occurrence: z.number(),
-  label: z.string().nullable(),
-  role: z.string().optional(),
-  request: z.looseObject({ messages: z.array(Message) }),
-  choices: z.array(z.looseObject({ message: Message, finishReason: z.string() })),
-  refusal: z.string().nullable(),
-  promptTokens: z.number().nullable(),
-  completionTokens: z.number().nullable(),
-  usd: z.number().nullable(),
-});
-const failureTypes = Object.keys(FAILURES) as FailureType[];
-
-export const AttemptSchema = z.looseObject({
-  attempt: z.int().min(0),
-  scenario: z.number().optional(),
-  scenarioId: z.string().optional(),
-  status: z.enum(['ok', 'failed']),
-  failure: z.looseObject({ type: z.enum(failureTypes), message: z.string() }).nullable(),
-  reward: z.number().nullable(),
-  roleRewards: z.record(z.string(), z.number()).optional(),
-  metrics: z.record(z.string(), z.union([z.number(), z.boolean()])),
-  logs: z.array(z.string()),
-  truncated: z.boolean(),
-  unclaimedAnswers: z.number(),
-  calls: z.array(RecordedCallSchema),
-  hostedCalls: z.array(HostedCall).optional(),
-});
-export const RolloutHeaderSchema = z.looseObject({
-  schema,
-  inputsSha256: z.string(),
-  branch: z.number(),
-  step: z.number(),
-  group: z.number().optional(),
-  scenarioId: z.string().optional(),
-  scenario: z.number().optional(),
-  adapterSha256: z.string().nullable(),
-  attempts: z.number(),
-  replay: z
-    .looseObject({ attempt: z.string(), rolloutsSha256: z.string(), fromCall: z.int().min(0), model: z.string() })
-    .optional(),
-});
+export const AttemptSchema = tolerant(AttemptRecord);
+export const RolloutHeaderSchema = tolerant(RolloutHeader);
+export const JudgedSchema = tolerant(Judged);
+export const StepVerdictFileSchema = tolerant(StepVerdict);
+export const AnswerFileSchema = tolerant(JudgeAnswerFile);
+export const QuestionFileSchema = tolerant(JudgeQuestionFile);
+export const RecordingSchema = tolerant(Recording);
 
 /** Throws StoreCorrupt or LaterVersion, with the file's name and what is wrong in it. */
 export function parseStored<T>(fileSchema: z.ZodType<T>, value: unknown, key: string): T {

@@ -54,7 +54,7 @@ export async function parseRollouts(bytes: Uint8Array, key: string): Promise<Sto
 }
 
 export function parseJudged(bytes: Uint8Array, key: string): StoredVerdict {
-  return { judged: parseStored(JudgedSchema, decodeJson(bytes, key), key) as Judged, sha256: hashBytes(bytes) };
+  return { judged: parseStored(JudgedSchema, decodeJson(bytes, key), key), sha256: hashBytes(bytes) };
 }
 
 /** A second writer gets the first one's verdict. */

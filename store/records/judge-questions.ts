@@ -1,36 +1,16 @@
 /** Reads what a judge was asked about a group and what it answered, for people. */
-import { z } from 'zod';
-
-import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
+import type { JudgeAnswerFile, JudgeQuestionFile } from '../../core/contract-records.ts';
 import { groupAnswersPrefix, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { childNames } from './children.ts';
-import { readStored } from './file-schemas.ts';
-
-const QuestionFileSchema = z.looseObject({
-  schema: z.literal(RECORD_SCHEMA),
-  judge: z.string(),
-  model: z.string(),
-  rubric: z.string(),
-  maxCharsPerAttempt: z.number(),
-  request: z.record(z.string(), z.unknown()),
-  maxChars: z.number(),
-});
-
-const AnswerFileSchema = z.looseObject({
-  text: z.string(),
-  promptTokens: z.number(),
-  completionTokens: z.number(),
-  usd: z.number().nullable(),
-  complaint: z.string().optional(),
-});
+import { AnswerFileSchema, QuestionFileSchema, readStored } from './file-schemas.ts';
 
 export interface JudgeQuestion {
   /** Its hash: the key of its verdict. */
   readonly key: string;
   /** Null: a version of Temper asked that did not keep it. */
-  readonly asked: z.output<typeof QuestionFileSchema> | null;
-  readonly answers: readonly z.output<typeof AnswerFileSchema>[];
+  readonly asked: JudgeQuestionFile | null;
+  readonly answers: readonly JudgeAnswerFile[];
 }
 
 const NAME = /^([0-9a-f]{64})\.(question|\d+)\.json$/;

@@ -1,10 +1,11 @@
 /** Looks up which answers and conversations were recorded, by their ids. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import type { Recording } from '../../core/contract-records.ts';
 import { namedConversationKey } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { chunkOf, conversationKeyOf, firstAnswerOf, parseAnswerId, startOfChunk } from './recording-ids.ts';
-import { CHUNK_LIMITS, readChunk, type Recording } from './recordings.ts';
+import { CHUNK_LIMITS, readChunk } from './recordings.ts';
 
 /** Chunks whose ids are remembered: some MB. */
 const MOST_CHUNKS = 64;

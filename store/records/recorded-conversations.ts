@@ -1,9 +1,10 @@
 /** Recorded conversations as people look at them: counted, or one of them in full. */
+import { UNTRAINABLE, type Recording } from '../../core/contract-records.ts';
 import { mean } from '../../core/statistics.ts';
 import type { Store } from '../store.ts';
 import { readRatedConversations, type RatedConversation } from './feedback.ts';
 import { RecordedAnswers } from './recorded-answers.ts';
-import { readRecordings, UNTRAINABLE, type OnDamage, type Recording, type Untrainable } from './recordings.ts';
+import { readRecordings, type OnDamage, type Untrainable } from './recordings.ts';
 
 /** Answers of one checkpoint. */
 export interface PolicyTally {

@@ -6,8 +6,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 
-import { z } from 'zod';
-
+import type { Recording } from '../../core/contract-records.ts';
 import { wellFormedJson } from '../../core/json-text.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
@@ -15,7 +14,7 @@ import { decodeAround, encodeRecord } from '../bytes/journal-records.ts';
 import { namedConversationKey, recordingChunkKey, recordingChunkPrefix, recordingsPrefix } from '../layout.ts';
 import type { JournalSegments, Store } from '../store.ts';
 import { childNames } from './children.ts';
-import { parseStored, RecordedCallSchema } from './file-schemas.ts';
+import { parseStored, RecordingSchema } from './file-schemas.ts';
 import {
   chunkOf,
   conversationKeyOf,
@@ -25,27 +24,8 @@ import {
   newChunk,
   ownConversation,
 } from './recording-ids.ts';
-import type { CallRecord } from './trajectories.ts';
 
-/** Why an answer cannot be trained: its text was redacted, or it was sampled otherwise than in training. */
-export const UNTRAINABLE = ['redacted', 'parameters'] as const;
-export type Untrainable = (typeof UNTRAINABLE)[number];
-
-/** One served answer. */
-export interface Recording {
-  schema: 1;
-  /** Without what an API writes before it. */
-  id: string;
-  conversation: string;
-  at: string;
-  /** API of the request: `chat/completions`, `responses` or `messages`. */
-  api: string;
-  /** Checkpoint that answered, as engines name it. */
-  policy: string;
-  /** Null: it can be trained. A redacted one has no token ids. */
-  untrainable: Untrainable | null;
-  call: CallRecord;
-}
+export type Untrainable = NonNullable<Recording['untrainable']>;
 
 export interface NewRecording extends Omit<Recording, 'schema' | 'id' | 'at' | 'conversation'> {
   /** Null: a new one begins. */
@@ -153,17 +133,6 @@ export class RecordingWriter {
 
 const MOST_NAMED = 10_000;
 
-const RecordingSchema = z.looseObject({
-  schema: z.literal(RECORD_SCHEMA),
-  id: z.string(),
-  conversation: z.string(),
-  at: z.iso.datetime(),
-  api: z.string(),
-  policy: z.string(),
-  untrainable: z.enum(UNTRAINABLE).nullable(),
-  call: RecordedCallSchema,
-});
-
 /** Chunks of all writers, oldest first. */
 export async function listChunks(store: Store, run: string): Promise<string[]> {
   return (await childNames(store, recordingsPrefix(run))).filter(isChunk);
@@ -190,7 +159,7 @@ export async function readChunk(
   const payloads = journal.existing.flatMap((segment) => [...decodeAround(segment, GZIP, onLost)]);
   const recordings: Recording[] = [];
   for (const payload of payloads.slice(from)) {
-    recordings.push(parseStored(RecordingSchema, decodeJson(gunzipSync(payload), prefix), prefix) as Recording);
+    recordings.push(parseStored(RecordingSchema, decodeJson(gunzipSync(payload), prefix), prefix));
     if (recordings.length % READ_AT_ONCE === 0) await setImmediate();
   }
   return recordings;

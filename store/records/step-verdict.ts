@@ -1,4 +1,5 @@
 /** The verdict on a step: what each group came to, which of them are trained, and from which rewards. */
+import type { StepVerdict } from '../../core/contract-records.ts';
 import type { GroupRef, GroupResult, Usage } from '../../core/contract.ts';
 import { toGroupRef } from '../../core/plan-step.ts';
 import type { PriceTable } from '../../core/prices.ts';
@@ -28,18 +29,7 @@ export interface ReadGroup extends DecidedGroup {
   usage: Usage;
 }
 
-/** `verdict.json`. */
-export interface StepVerdict {
-  schema: 1;
-  inputsSha256: string;
-  groups: GroupVerdict[];
-}
-
-interface GroupVerdict extends GroupRef {
-  /** `trained`, or why it is not. */
-  use: GroupResult['use'];
-  rewards: DecidedGroup['rewards'];
-}
+type GroupVerdict = StepVerdict['groups'][number];
 
 /** Pure: the same files give the same verdict. */
 export function decideGroup(plan: Summarised, rollouts: Rollouts, judged: Judged, judgedSha256: string): DecidedGroup {

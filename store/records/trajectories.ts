@@ -6,189 +6,28 @@ import { gunzip, gzip } from 'node:zlib';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
-import { badConfig, type FailureType, TemperError } from '../../core/failures.ts';
+import type { AttemptRecord, CallRecord, RolloutHeader } from '../../core/contract-records.ts';
+import { badConfig, TemperError } from '../../core/failures.ts';
 import { wellFormedJson } from '../../core/json-text.ts';
 import { requireKnownSchema } from '../../core/later-version.ts';
-import type { Metrics } from '../../core/statistics.ts';
+import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
 
-/** A message as it went over the wire; kept as it came. */
-export interface ChatMessage {
-  role: string;
-  content?: unknown;
-  tool_calls?: unknown;
-  [member: string]: unknown;
-}
-
-/** Request with the run's defaults filled in; `model` and `seed` follow from the place. */
-export interface CallRequest {
-  messages: ChatMessage[];
-  temperature?: number;
-  max_tokens?: number;
-  tools?: unknown[];
-  stop?: string | string[];
-  n?: number;
-  [parameter: string]: unknown;
-}
-
-/** One choice of one answered call. */
-export interface CallRecord {
-  key: string;
-  occurrence: number;
-  label: string | null;
-  request: CallRequest;
-  message: ChatMessage;
-  finishReason: string;
-  promptTokenIds: number[];
-  tokenIds: number[];
-  logprobs: number[];
-  adapterSha256: string | null;
-  /** Role that called, where it is trained or a checkpoint plays it; absent without roles. */
-  role?: string;
-  /**
-   * Number of earlier turns of its attempt. Present if some turn of the group has a reward of its own, or if a judge
-   * reads an attempt with sequential calls in another order than that of the record.
-   */
-  turn?: number;
-  /** Reward of this turn from the agent; part of the attempt's reward. */
-  reward?: number;
-}
-
-/** One call of a hosted model: never trained, so its tokens are counts. */
-export interface HostedCallRecord {
-  /** Name used by the agent: `openai/gpt-5-mini`. */
-  model: string;
-  key: string;
-  occurrence: number;
-  label: string | null;
-  /** Role that called; absent without roles. */
-  role?: string;
-  request: CallRequest;
-  choices: { message: ChatMessage; finishReason: string }[];
-  /** Error of the model's server; null if it answered. */
-  refusal: string | null;
-  /** Tokens counted by the server; null if it reports none. */
-  promptTokens: number | null;
-  completionTokens: number | null;
-  /** Null if unknown. */
-  usd: number | null;
-}
-
-interface AttemptFailure {
-  type: FailureType;
-  message: string;
-}
-
-export interface AttemptRecord {
-  attempt: number;
-  /** In an evaluation alone. */
-  scenario?: number;
-  scenarioId?: string;
-  status: 'ok' | 'failed';
-  failure: AttemptFailure | null;
-  /** With roles, the mean of the trained ones' rewards. */
-  reward: number | null;
-  /** Rewards of the roles that played; absent without roles, and if the attempt failed. */
-  roleRewards?: Record<string, number>;
-  metrics: Metrics;
-  logs: string[];
-  /** A call was cut at `max_tokens`, or refused because its prompt had outgrown the model. */
-  truncated: boolean;
-  /** Journaled answers that a repetition did not ask for again: the agent is not deterministic. */
-  unclaimedAnswers: number;
-  calls: CallRecord[];
-  /** Calls of hosted models, in an order that does not depend on timing. */
-  hostedCalls?: HostedCallRecord[];
-  /** In a script's own loop alone. */
-  trajectory?: TrajectoryRecord;
-}
-
-/** A conversation as a script put it down: messages, and choices as the indices of their calls. */
-export interface HistoryRecord {
-  messages: (ChatMessage | { call: number })[];
-  tools: unknown[] | null;
-}
-
-/** Members of a script's trajectory beyond its calls, lossless. */
-interface TrajectoryRecord {
-  history: HistoryRecord;
-  additionalHistories: HistoryRecord[];
-  metadata: Record<string, string | number | boolean | null>;
-  /** The judge's explanation. */
-  explanation: string | null;
-  /** Answered calls whose choices are in no history: never trained. */
-  otherCalls: CallRecord[];
-  /** The trajectory's own reward, where turns have rewards beside it. */
-  outcome?: number;
-  /** With roles, whose trajectories these are: each role that played has the next so many histories and lines of the log. */
-  roles?: Record<string, RoleTrajectoryRecord>;
-}
-
-/** Members of one role's trajectory in an attempt of several roles. */
-export interface RoleTrajectoryRecord {
-  histories: number;
-  logs: number;
-  metadata: TrajectoryRecord['metadata'];
-  explanation: string | null;
-}
-
-export interface RolloutHeader {
-  schema: 1;
-  inputsSha256: string;
-  branch: number;
-  step: number;
-  /** Group, scenario and its id are here for a group, and with each attempt in an evaluation. */
-  group?: number;
-  scenarioId?: string;
-  scenario?: number;
-  adapterSha256: string | null;
-  attempts: number;
-  /** In a script's own loop: what the group is known by, and whether the script took it out after it was played. */
-  metadata?: TrajectoryRecord['metadata'];
-  isDropped?: boolean;
-  /** In a replay alone. */
-  replay?: ReplayOrigin;
-}
-
-/** Origin of a replay: its calls before `fromCall` are those of the attempt. */
-export interface ReplayOrigin {
-  /** `0.3.2.5`, or `eval.0.3.5`. */
-  attempt: string;
-  rolloutsSha256: string;
-  /** 0-based, in the order in which the agent asked. */
-  fromCall: number;
-  /** The model that answered from there on: `demo@12`, or a hosted one. */
-  model: string;
-}
+export type {
+  AttemptRecord,
+  CallRecord,
+  CallRequest,
+  ChatMessage,
+  HistoryRecord,
+  HostedCallRecord,
+  Judged,
+  ReplayOrigin,
+  RoleTrajectoryRecord,
+  RolloutHeader,
+} from '../../core/contract-records.ts';
 
 export interface Rollouts {
   header: RolloutHeader;
   attempts: AttemptRecord[];
-}
-
-export interface Judged {
-  schema: 1;
-  inputsSha256: string;
-  rolloutsSha256: string;
-  judge: string;
-  /** One for each attempt; null if discarded. */
-  rewards: (number | null)[];
-  /** Rewards by attempt and role that played; null if discarded. Absent without roles. */
-  roleRewards?: (Record<string, number> | null)[];
-  /** Parts of the reward by attempt and call; null if no turn has one. Absent if no attempt has any. */
-  turnRewards?: (number[] | null)[];
-  /** Rewards that the agent's `rewardGroup` gave by name; null if discarded. Absent if it gave none by name. */
-  namedRewards?: (Record<string, number> | null)[];
-  /** Metrics that were given with rewards from outside; null if none were. Absent if no attempt has any. */
-  givenMetrics?: (Record<string, number> | null)[];
-  /** Length penalty of each attempt's advantage. Absent without an overlong buffer. */
-  overlongCosts?: number[];
-  explanations: (string | null)[];
-  /** The judge's scores from 0 to 1, before the agent's reward was weighed in; absent if the agent judged. */
-  scores?: (number | null)[];
-  /** The verdict's name in the cache; null if there was nothing to judge. */
-  verdict?: string | null;
-  metrics: Record<string, number>;
 }
 
 /** Calls in playing order as far as recorded: calls of one turn, or without one, in the order of the record. */

@@ -4,39 +4,23 @@
  */
 import pLimit from 'p-limit';
 
+import { type JudgeAnswerFile, type JudgeQuestionFile, Verdict } from '../../core/contract-records.ts';
 import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
 import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
-import { AnswerFileSchema, publishStored, readStored } from './file-schemas.ts';
+import { AnswerFileSchema, publishStored, readStored, tolerant } from './file-schemas.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
 import type { GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 
-/** Independent of time. */
-export interface JudgeAnswer {
-  readonly text: string;
-  readonly finishReason: string;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Null if it is not known. */
-  readonly usd: number | null;
-}
+export type { Verdict };
+const VerdictSchema = tolerant(Verdict);
 
-export interface Score {
-  readonly score: number;
-  readonly explanation: string;
-}
-
-/** `judgments/<key>.json`. */
-export interface Verdict {
-  readonly schema: 1;
-  readonly judge: string;
-  /** Scores by the hash of an attempt's conversation. */
-  readonly scores: Readonly<Record<string, Score>>;
-}
+export type JudgeAnswer = Omit<JudgeAnswerFile, 'schema' | 'question' | 'complaint'>;
+export type Score = Verdict['scores'][string];
 
 export interface Verdicts {
   read(key: string): Promise<Verdict | null>;
@@ -44,30 +28,12 @@ export interface Verdicts {
   write(key: string, verdict: Verdict): Promise<Verdict>;
 }
 
-/** Complaint about the judge's earlier answer, where it was asked again. */
-interface Complained {
-  readonly complaint?: string;
-}
-
 /** Answers to one question, in order, usable or not. */
 export interface Answers {
   read(key: string): Promise<JudgeAnswer[]>;
-  write(key: string, number: number, answer: JudgeAnswer & Complained): Promise<JudgeAnswer>;
+  write(key: string, number: number, answer: JudgeAnswer & Pick<JudgeAnswerFile, 'complaint'>): Promise<JudgeAnswer>;
   /** Keeps what makes the prompt from the attempts; before an answer is written, and if the verdict is known. */
-  keepQuestion(key: string, question: AskedOfJudge): Promise<void>;
-}
-
-/** All of a question but the attempts: the rubric is in the agent's code, which changes. */
-interface AskedOfJudge {
-  /** For people. */
-  readonly judge: string;
-  /** Part of the question's hash, as are the rubric, `maxCharsPerAttempt` and `request`. */
-  readonly model: string;
-  readonly rubric: string;
-  readonly maxCharsPerAttempt: number;
-  readonly request: Readonly<Record<string, unknown>>;
-  /** Characters of each attempt that the judge could read. */
-  readonly maxChars: number;
+  keepQuestion(key: string, question: Omit<JudgeQuestionFile, 'schema'>): Promise<void>;
 }
 
 export function storedVerdicts(store: Store): Verdicts {
@@ -118,14 +84,9 @@ export function forgetfulAnswers(): Answers {
 }
 
 function parseVerdictFile(bytes: Uint8Array, name: string): Verdict {
-  const verdict = decodeJson(bytes, name) as Partial<Verdict> | null;
-  if (typeof verdict?.scores === 'object' && Object.values(verdict.scores).every(isScore)) return verdict as Verdict;
+  const parsed = VerdictSchema.safeParse(decodeJson(bytes, name));
+  if (parsed.success) return parsed.data;
   throw new TemperError('StoreCorrupt', `${name} is not a valid verdict; delete it, and the judge is called again`);
-}
-
-function isScore(value: unknown): value is Score {
-  const { score, explanation } = (value ?? {}) as Partial<Score>;
-  return typeof score === 'number' && score >= 0 && score <= 1 && typeof explanation === 'string';
 }
 
 /** `QUESTION.NUMBER.json` */

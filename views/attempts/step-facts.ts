@@ -1,4 +1,5 @@
 /** Files beside a step's groups: its branch and lineage, verdicts that use its groups, policies that sampled. */
+import type { StepVerdict } from '../../core/contract-records.ts';
 import type { Branch, GroupResult, SettingChange } from '../../core/contract.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { hasWindow } from '../../core/plan-window.ts';
@@ -7,7 +8,7 @@ import { placeOfGroup, rolloutsKey, type GroupPlace, type StepPlace } from '../.
 import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
 import { policiesOf, type Commit } from '../../store/records/manifest.ts';
 import { readCommit, type RunFile } from '../../store/records/run-reader.ts';
-import { readStepVerdict, type StepVerdict } from '../../store/records/step-verdict.ts';
+import { readStepVerdict } from '../../store/records/step-verdict.ts';
 import type { Store } from '../../store/store.ts';
 import type { ViewContext } from '../context/context.ts';
 import { requireHead } from '../runs/require-run.ts';
