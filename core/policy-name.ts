@@ -1,5 +1,4 @@
 /** Names of checkpoints, as engines serve them and as users may write them in every command. */
-import { fillTemplate } from './fill-template.ts';
 import { branchOfStep } from './lineage.ts';
 import {
   BRANCH_POLICY_NAME,
@@ -11,6 +10,17 @@ import {
   ROLE_NAME_PATTERN,
 } from './wire-constants.ts';
 import type { Branch, Checkpoint } from './contract.ts';
+
+/** Names in a template: `{run}` and `{step}` of `{run}@{step}`. */
+type NamesIn<T extends string> = T extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+/** A template of `wire-constants.ts` with its values, as Python's `str.format` fills it. */
+export function fillTemplate<T extends string>(
+  template: T,
+  values: Readonly<Record<NamesIn<T>, string | number>>,
+): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: NamesIn<T>) => String(values[name]));
+}
 
 export type Policy = Pick<Checkpoint, 'run' | 'branch' | 'step'> & {
   /** Which one of the checkpoint's; absent: `main`. */

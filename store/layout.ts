@@ -1,5 +1,5 @@
 import type { GroupRef } from '../core/contract.ts';
-import { fillTemplate } from '../core/fill-template.ts';
+import { fillTemplate } from '../core/policy-name.ts';
 import { STORE_KEYS } from '../core/wire-constants.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** The stages: propose, remove near-duplicates, try, choose, split. Each goes on from what the store has of it. */
-import { findDistinct } from '../../core/near-duplicates.ts';
+import { findDistinct } from './near-duplicates.ts';
 import { splitHeldOut } from '../../core/split-held-out.ts';
 import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';

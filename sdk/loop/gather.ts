@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 
 import { badConfig, TemperError } from '../../core/failures.ts';
-import type { Split } from '../../core/plan-loop.ts';
+import type { Split } from './plan-loop.ts';
 import { ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';

@@ -2,7 +2,7 @@
 import { rolloutsKey, validationKey, type GroupPlace } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 import { readRollouts, type StoredRollouts } from '../../store/records/group-files.ts';
-import type { Split } from '../../core/plan-loop.ts';
+import type { Split } from './plan-loop.ts';
 import { badConfig, TemperError } from '../../core/failures.ts';
 import { byAttempt, type TrajectoriesByAttempt } from './attempt-trajectories.ts';
 import type { LoopRun } from './loop-run.ts';

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { Checkpoint } from '../../core/contract.ts';
 import { badConfig, TemperError } from '../../core/failures.ts';
 import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
-import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from '../../core/plan-loop.ts';
+import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from './plan-loop.ts';
 import { planRoles } from '../../core/plan-step.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { encodeJson } from '../../store/bytes/json.ts';

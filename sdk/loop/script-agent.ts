@@ -1,7 +1,7 @@
 /** The functions of one group, which a script wrote, as the attempts of an agent. */
 import type { Checkpoint, TrainedRoles } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import type { PlannedLoopGroup } from '../../core/plan-loop.ts';
+import type { PlannedLoopGroup } from './plan-loop.ts';
 import { showValue } from '../../core/show-value.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Agent, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';

@@ -2,7 +2,7 @@
 import { encodeChatExamples, readChatExamples } from '../../core/chat-examples.ts';
 import { SupervisedStep, type ExampleRendering } from '../../core/contract.ts';
 import { badConfig, type TemperError } from '../../core/failures.ts';
-import { planLoopTraining } from '../../core/plan-loop.ts';
+import { planLoopTraining } from './plan-loop.ts';
 import { otherPolicies } from '../../core/roles.ts';
 import { planRendering } from '../../core/supervised.ts';
 import { checkOptions } from '../options/check-options.ts';

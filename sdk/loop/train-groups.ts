@@ -3,7 +3,7 @@ import type { GroupResult, JudgeInput } from '../../core/contract.ts';
 import { badConfig, TemperError } from '../../core/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { hashOf } from '../../core/hashes.ts';
-import { planLoopTraining } from '../../core/plan-loop.ts';
+import { planLoopTraining } from './plan-loop.ts';
 import { planRoles, rewardRules, toGroupRef, trainedGroups, type RewardRules } from '../../core/plan-step.ts';
 import { overlongCosts } from '../../core/shaped-rewards.ts';
 import { countUnused, describeSkipped, describeUnused } from '../../core/learning-signal.ts';

@@ -1,6 +1,5 @@
 /** The query of a search over attempts: its parameters, which rows it asks for, and their order. The same for `temper ui` and its export. Pure. */
 import { badConfig } from '../../core/failures.ts';
-import { parseMetricFilter } from '../../core/metric-filter.ts';
 import type { AttemptQuery, AttemptRow, AttemptsView } from './attempt-views.ts';
 import { readChoice, readCount, readFlag, readQueryNumber, readQueryText } from './query.ts';
 
@@ -98,4 +97,32 @@ export function filterRows(view: AttemptsView, query: URLSearchParams): Attempts
     .toSorted(ORDERS[sort]);
   const leftOut = view.total - view.rows.length;
   return { ...view, total: rows.length, rows: rows.slice(offset, offset + limit), ...(leftOut > 0 && { leftOut }) };
+}
+
+/** An operator and a number at the end of a text; all before it is a name. */
+const CONDITION = /(>=|<=|!=|==?|>|<)\s*(-?[0-9.]+(?:e[+-]?[0-9]+)?)$/i;
+const MOST_FILTER_CHARACTERS = 200;
+
+const OPERATORS: Readonly<Record<string, (value: number, bound: number) => boolean>> = {
+  '>=': (value, bound) => value >= bound,
+  '<=': (value, bound) => value <= bound,
+  '>': (value, bound) => value > bound,
+  '<': (value, bound) => value < bound,
+  '=': (value, bound) => value === bound,
+  '==': (value, bound) => value === bound,
+  '!=': (value, bound) => value !== bound,
+};
+
+/** Filters such as `winRate>=0.5`; null where it is none. Of an attempt, the rate of a metric that is true or false is 1 or 0. */
+function parseMetricFilter(text: string): ((metrics: Readonly<Record<string, number | undefined>>) => boolean) | null {
+  const filter = text.length > MOST_FILTER_CHARACTERS ? '' : text.trim();
+  const found = CONDITION.exec(filter);
+  const [, operator = '', bound = ''] = found ?? [];
+  const name = filter.slice(0, found?.index ?? 0).trim();
+  const compare = OPERATORS[operator];
+  if (name === '' || compare === undefined || Number.isNaN(Number(bound))) return null;
+  return (metrics) => {
+    const value = metrics[name] ?? metrics[name.replace(/Rate$/, '')];
+    return value !== undefined && compare(value, Number(bound));
+  };
 }

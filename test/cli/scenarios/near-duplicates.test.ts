@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findDistinct, fingerprint, isNearDuplicate } from '../../core/near-duplicates.ts';
+import { findDistinct, fingerprint, isNearDuplicate } from '../../../cli/scenarios/near-duplicates.ts';
 
 const areAlike = (left: string, right: string) => isNearDuplicate(fingerprint(left), fingerprint(right));
 
