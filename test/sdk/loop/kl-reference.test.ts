@@ -76,7 +76,7 @@ test('so is a checkpoint of another shape or of another base model, and one with
   const same = await world.model({ name: 'same' });
   await same.train(await gather(same));
   await commitBlobs('demo.same', 1);
-  await expect(train({ klReference: 'demo.same@1' })).rejects.toThrow(/klReference has no effect without a klCoeff/);
+  await expect(train({ klReference: 'demo.same@1' })).rejects.toThrow(/klReference has no effect with klCoefficient 0/);
   await commitBlobs('demo.same', 1, { baseModelSha256: 'b'.repeat(64) });
   await expect(train({ ...KL, klReference: 'demo.same@1' })).rejects.toThrow(
     /must have the base model of demo\.one, pocket \([0-9a-f]{64}\), but demo\.same@1 has pocket \(b{64}\)/,
