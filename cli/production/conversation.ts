@@ -1,6 +1,6 @@
 import { readConversation } from '../../store/records/recorded-conversations.ts';
 import type { FeedbackRow } from '../../store/records/feedback.ts';
-import type { Recording } from '../../store/records/recordings.ts';
+import type { Recording } from '../../core/contract-records.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

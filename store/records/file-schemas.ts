@@ -47,7 +47,7 @@ export function tolerant(strict: z.ZodType): z.ZodType {
   const { def } = strict as z.ZodType & { def: Wrapping };
   if (def.options !== undefined) return strict.clone({ ...def, options: def.options.map(tolerant) } as never);
   const inner = (['element', 'innerType', 'valueType'] as const).find((name) => def[name] !== undefined);
-  return inner === undefined ? strict : strict.clone({ ...def, [inner]: tolerant(def[inner]!) } as never);
+  return inner === undefined ? strict : strict.clone({ ...def, [inner]: tolerant(def[inner]!) });
 }
 
 /** What arrays, records, unions and optional values are made of. */

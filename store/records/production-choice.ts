@@ -2,9 +2,9 @@
  * Which conversations of a run's production are trained: those with feedback that no other run has trained, answered by
  * the policy that is trained or by one a bounded number of steps older. Pure.
  */
+import type { Recording } from '../../core/contract-records.ts';
 import type { RecordedSampler } from '../../core/contract.ts';
 import type { RatedConversation } from './feedback.ts';
-import type { Recording } from './recordings.ts';
 import { wasCut, type AttemptRecord, type CallRecord } from './trajectories.ts';
 
 type RatedTurn = RatedConversation['turns'][number];

@@ -29,6 +29,7 @@ export interface ReadGroup extends DecidedGroup {
   usage: Usage;
 }
 
+export type { StepVerdict };
 type GroupVerdict = StepVerdict['groups'][number];
 
 /** Pure: the same files give the same verdict. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 
+import type { Recording } from '../../../core/contract-records.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { openS3Store } from '../../../store/bytes/s3-store.ts';
 import { closeFeedback, giveFeedback, MOST_ROWS, readRatedConversations } from '../../../store/records/feedback.ts';
@@ -20,7 +21,6 @@ import {
   readRecordings,
   RecordingWriter,
   type NewRecording,
-  type Recording,
 } from '../../../store/records/recordings.ts';
 import { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyRecordings } from '../../../store/records/verify/replays.ts';
