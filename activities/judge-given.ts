@@ -120,9 +120,9 @@ async function decide(
   reason: ClosedRow['reason'],
   played: StoredRollouts,
 ): Promise<StoredVerdict> {
-  const { gifts, closed } = await closeLedger(store, place, reason);
-  logger.info({ ...place, rewards: gifts.length, reason: closed.reason }, 'decided');
-  return publishVerdict(store, place, judgeByGiven(played, gifts, rules));
+  const { givenRows, closed } = await closeLedger(store, place, reason);
+  logger.info({ ...place, rewards: givenRows.length, reason: closed.reason }, 'decided');
+  return publishVerdict(store, place, judgeByGiven(played, givenRows, rules));
 }
 
 function leftForLater({ step, group }: AwaitedGroup): Waiting {

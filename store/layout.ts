@@ -31,8 +31,9 @@ export const preparedKey = (run: string): string => `${runPrefix(run)}/prepared.
 export const vocabularyKey = (run: string): string => fillTemplate(STORE_KEYS.vocabulary, { run });
 /** A readable view of the scenarios' blob. */
 export const scenariosKey = (run: string): string => `${runPrefix(run)}/scenarios.jsonl`;
+export const scenarioPartsPrefix = (run: string): string => `${runPrefix(run)}/scenarios`;
 /** Instead of the view, if they are stored in parts: a copy of their index, by its hash. Write-once. */
-export const scenarioPartsKey = (run: string, sha256: string): string => `${runPrefix(run)}/scenarios/${sha256}.json`;
+export const scenarioPartsKey = (run: string, sha256: string): string => `${scenarioPartsPrefix(run)}/${sha256}.json`;
 /** For display; replaced after each step. */
 export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
 /** The curve, `store/records/curve.ts`. */
@@ -177,9 +178,9 @@ export const conversationFeedbackPrefix = (run: string, conversation: string): s
   `${feedbackPrefix(run)}/${conversation}`;
 export const feedbackKey = (run: string, conversation: string, number: number): string =>
   `${conversationFeedbackPrefix(run, conversation)}/${number}.json`;
-export const promotionsPrefix = (run: string): string => `${productionPrefix(run)}/promotions`;
 /** Which checkpoint is the run's production from now on, and why; in order from 1. Write-once. */
-export const promotionKey = (run: string, number: number): string => `${promotionsPrefix(run)}/${number}.json`;
+export const promotionKey = (run: string, number: number): string =>
+  `${productionPrefix(run)}/promotions/${number}.json`;
 
 export const SERVERS_PREFIX = 'servers';
 export const serverPrefix = (id: string): string => `${SERVERS_PREFIX}/${id}`;

@@ -139,6 +139,13 @@ function viewPlayed(record: AttemptRecord, model: string): AttemptView {
   const place = { branch: 0, step: 0 };
   const files = { place, group: null, judged: null, times: null, use: 'eval' } as const;
   const [row] = attemptRows({ ...files, rollouts: { header: {}, attempts: [record] } });
-  const facts = { times: null, gifts: [], adapterSha256: null, policy: null, neighbours: NO_NEIGHBOURS, ...NO_VERDICT };
+  const facts = {
+    times: null,
+    givenRows: [],
+    adapterSha256: null,
+    policy: null,
+    neighbours: NO_NEIGHBOURS,
+    ...NO_VERDICT,
+  };
   return viewAttempt(record, { ...facts, row: row!, title: model }, GROUP_BOUNDS);
 }

@@ -5,9 +5,15 @@ import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { rolloutsKey, runKey } from '../../store/layout.ts';
 import { RunFileSchema, readStored } from '../../store/records/file-schemas.ts';
-import { giveComparison, type GivenComparison } from '../../store/records/give-comparison.ts';
-import { openGiver, type GivenReward, type Giver, type RewardRefusal } from '../../store/records/give-reward.ts';
-import { lastRewards, readGiven, type RewardRow } from '../../store/records/given-rewards.ts';
+import {
+  openGiver,
+  type GivenComparison,
+  type GivenReward,
+  type Giver,
+  type GivingAnswer,
+  type RewardRefusal,
+} from '../../store/records/give-reward.ts';
+import { lastRewards, readGiven, type GivenRow, type RewardRow } from '../../store/records/given-rewards.ts';
 import { readRollouts } from '../../store/records/group-files.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
@@ -66,19 +72,18 @@ export class RewardDesk {
     return { scenarioId: played.rollouts.header.scenarioId ?? '', record, given };
   }
 
-  async give(run: string, gift: GivenReward): Promise<'given' | 'same'> {
-    const answer = await (await this.#open(run)).give(gift);
+  async give(run: string, given: GivenReward): Promise<'given' | 'same'> {
+    return this.#take(run, await (await this.#open(run)).give(given));
+  }
+
+  async compare(run: string, given: GivenComparison): Promise<'given' | 'same'> {
+    return this.#take(run, await (await this.#open(run)).compare(given));
+  }
+
+  #take(run: string, answer: GivingAnswer<GivenRow>): 'given' | 'same' {
     if (answer.outcome === 'refused') throw toHttp(answer);
     // Repeated, too: an earlier signal may have been lost.
     if (answer.missing === 0 && !answer.isDecided) this.#wake(run);
-    return answer.outcome;
-  }
-
-  async compare(run: string, gift: GivenComparison): Promise<'given' | 'same'> {
-    await this.requireRun(run);
-    const answer = await giveComparison(this.store, run, gift);
-    if (answer.outcome === 'refused') throw toHttp(answer);
-    if (answer.missing === 0) this.#wake(run);
     return answer.outcome;
   }
 

@@ -9,7 +9,7 @@ import { plural } from '../../core/format.ts';
 import type { Output } from '../terminal/output.ts';
 import type { rewardCommand } from './command.ts';
 import { wakeOverServer } from '../connections/wake.ts';
-import { readMetrics, readFinite, readRewards, type NamedGift } from './read-rewards.ts';
+import { readMetrics, readFinite, readRewards, type PlacedReward } from './read-rewards.ts';
 
 type Context = CommandContext<typeof rewardCommand>;
 
@@ -17,10 +17,10 @@ export async function giveRewards(context: Context): Promise<number> {
   const { args, project, env, output } = context;
   const store = await openProjectStore(project, env);
   const giver = await openGiver(store, args.run);
-  const gifts = await readGifts(context);
-  await checkAll(giver, gifts);
-  const answers = await giveAll(giver, gifts);
-  tell(output, gifts, answers);
+  const rewards = await readGivenRewards(context);
+  await checkAll(giver, rewards);
+  const answers = await giveAll(giver, rewards);
+  tell(output, rewards, answers);
   if (answers.some((answer) => answer.outcome !== 'refused' && answer.missing === 0 && !answer.isDecided))
     output.line(await wake(context, store, args.run));
   const refused = answers.filter((answer) => answer.outcome === 'refused');
@@ -30,7 +30,7 @@ export async function giveRewards(context: Context): Promise<number> {
   return EXIT.ok;
 }
 
-async function readGifts({ args, flags, cwd }: Context): Promise<NamedGift[]> {
+async function readGivenRewards({ args, flags, cwd }: Context): Promise<PlacedReward[]> {
   const { file, metric, by, note, key } = flags;
   if (file !== null) {
     const useless =
@@ -44,13 +44,13 @@ async function readGifts({ args, flags, cwd }: Context): Promise<NamedGift[]> {
     throw new UsageError(
       'ATTEMPT and VALUE are missing; usage: temper reward RUN ATTEMPT VALUE, or temper reward RUN --file FILE',
     );
-  const gift = { attempt, reward: readFinite(value, 'VALUE'), metrics: readMetrics(metric), by, note, key };
-  return [{ gift, place: null }];
+  const given = { attempt, reward: readFinite(value, 'VALUE'), metrics: readMetrics(metric), by, note, key };
+  return [{ given, place: null }];
 }
 
-async function checkAll(giver: Giver, gifts: readonly NamedGift[]): Promise<void> {
-  for (const { gift, place } of gifts) {
-    const refusal = await giver.check(gift);
+async function checkAll(giver: Giver, rewards: readonly PlacedReward[]): Promise<void> {
+  for (const { given, place } of rewards) {
+    const refusal = await giver.check(given);
     if (refusal === null) continue;
     throw new UsageError(
       place === null ? refusal.message : `${place}: ${refusal.message}; no reward of the file was given`,
@@ -58,15 +58,15 @@ async function checkAll(giver: Giver, gifts: readonly NamedGift[]): Promise<void
   }
 }
 
-async function giveAll(giver: Giver, gifts: readonly NamedGift[]): Promise<GivingAnswer[]> {
+async function giveAll(giver: Giver, rewards: readonly PlacedReward[]): Promise<GivingAnswer[]> {
   const answers: GivingAnswer[] = [];
-  for (const { gift } of gifts) answers.push(await giver.give(gift));
+  for (const { given } of rewards) answers.push(await giver.give(given));
   return answers;
 }
 
-function tell(output: Output, gifts: readonly NamedGift[], answers: readonly GivingAnswer[]): void {
-  const [first] = gifts;
-  if (gifts.length > 1 || first?.place !== null) {
+function tell(output: Output, rewards: readonly PlacedReward[], answers: readonly GivingAnswer[]): void {
+  const [first] = rewards;
+  if (rewards.length > 1 || first?.place !== null) {
     const count = (outcome: GivingAnswer['outcome']): number =>
       answers.filter((each) => each.outcome === outcome).length;
     const same = count('same');
@@ -74,7 +74,7 @@ function tell(output: Output, gifts: readonly NamedGift[], answers: readonly Giv
     return;
   }
   const [answer] = answers;
-  if (answer !== undefined && answer.outcome !== 'refused') output.line(describeGiving(first.gift.attempt, answer));
+  if (answer !== undefined && answer.outcome !== 'refused') output.line(describeGiving(first.given.attempt, answer));
 }
 
 function describeGiving(attempt: string, answer: Exclude<GivingAnswer, RefusedReward>): string {

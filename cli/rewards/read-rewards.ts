@@ -8,8 +8,8 @@ import { jsonLinesSource } from '../../play/sources/json-lines.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 /** A reward, and how messages call it. */
-export interface NamedGift {
-  readonly gift: GivenReward;
+export interface PlacedReward {
+  readonly given: GivenReward;
   /** `line 3 of rewards.csv`; null for that of the command line. */
   readonly place: string | null;
 }
@@ -23,29 +23,29 @@ const COLUMNS = ['run', 'attempt', 'reward', 'by', 'note', 'key'];
 const METRIC = 'metric.';
 
 /** Throws for a line that is none; whether the run takes it is not known here. `shared` fills what a line leaves out. */
-export async function readRewards(file: string, run: string, cwd: string, shared: Shared): Promise<NamedGift[]> {
+export async function readRewards(file: string, run: string, cwd: string, shared: Shared): Promise<PlacedReward[]> {
   const isTable = ['.csv', '.tsv'].includes(extname(file).toLowerCase());
   const path = resolve(cwd, file);
   if (!existsSync(path))
     throw new UsageError(`--file must name a file, got ${file}, which is not there; correct the path`);
   const source = isTable ? csvSource(path) : jsonLinesSource(path);
   const { rows, placeOf } = source.open();
-  const gifts: NamedGift[] = [];
+  const rewards: PlacedReward[] = [];
   const places = new Map<string, string>();
   for await (const { value, number } of rows) {
     const place = placeOf(number);
-    const { run: of, ...gift } = readLine(value, isTable, place);
+    const { run: of, ...given } = readLine(value, isTable, place);
     if (of !== undefined && of !== run)
       throw new UsageError(`${place} must be of the run ${run}, got ${JSON.stringify(of)}; give each run its own file`);
-    const before = places.get(gift.attempt);
+    const before = places.get(given.attempt);
     if (before !== undefined)
-      throw new UsageError(`${place} gives the attempt ${gift.attempt} again, after ${before}; leave one of them out`);
-    places.set(gift.attempt, place);
-    gifts.push({ gift: { ...gift, by: gift.by ?? shared.by, note: gift.note ?? shared.note }, place });
+      throw new UsageError(`${place} gives the attempt ${given.attempt} again, after ${before}; leave one of them out`);
+    places.set(given.attempt, place);
+    rewards.push({ given: { ...given, by: given.by ?? shared.by, note: given.note ?? shared.note }, place });
   }
-  if (gifts.length === 0)
+  if (rewards.length === 0)
     throw new UsageError(`${file} must have a reward in each line, got none; see temper reward --help`);
-  return gifts;
+  return rewards;
 }
 
 type Line = GivenReward & { readonly run?: unknown };

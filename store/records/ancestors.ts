@@ -5,7 +5,7 @@ import type { Store } from '../store.ts';
 import { childNumbers } from './children.ts';
 import { checkpointOf, type Commit } from './manifest.ts';
 import type { Ancestors } from './production-choice.ts';
-import { readCommit, readRun } from './run-reader.ts';
+import { readCommit, readRunFile } from './run-reader.ts';
 
 /** Checkpoints before this one, as many optimizer steps back as are asked for, or as the store still has. */
 export async function readAncestors(store: Store, from: Checkpoint, maxAge: number): Promise<Ancestors> {
@@ -37,7 +37,7 @@ async function findParent(store: Store, run: string, { manifest }: Commit): Prom
   const { parent } = manifest;
   if (parent === null) return null;
   if (manifest.step === 0) {
-    const forked = (await readRun(store, run))?.file.parent ?? null;
+    const forked = (await readRunFile(store, run))?.parent ?? null;
     return forked && readNamed(store, forked, parent.manifestSha256);
   }
   // A branch begins on an older one.

@@ -8,7 +8,7 @@ import { groupTimesKey, rolloutsKey, runKey, stepsPrefix, type GroupPlace } from
 import type { Store } from '../store.ts';
 import { childNumbers, GROUPS_AT_ONCE } from './children.ts';
 import { readStored, RunFileSchema, TimesFileSchema } from './file-schemas.ts';
-import { readGiven, type GivenRow } from './given-rewards.ts';
+import { readGiven, type LedgerRow } from './given-rewards.ts';
 import { missingAttempts } from './given-verdict.ts';
 import { listGroups, readRollouts } from './group-files.ts';
 import { readLineage } from './lineage.ts';
@@ -25,7 +25,7 @@ export interface AwaitedGroup {
   /** All of its attempts, failed ones included. */
   readonly attempts: readonly AttemptRecord[];
   /** Everything that it was given so far. */
-  readonly rows: readonly GivenRow[];
+  readonly rows: readonly LedgerRow[];
   /** Those without a reward; none if it is complete and only has to be decided. */
   readonly missing: readonly AttemptRecord[];
 }
@@ -72,7 +72,7 @@ async function readAwaited(store: Store, place: GroupPlace, external: ExternalCo
   return { place, scenarioId: header.scenarioId ?? '', playedAt, rollouts, attempts, rows, missing };
 }
 
-export function isClosed(rows: readonly GivenRow[]): boolean {
+export function isClosed(rows: readonly LedgerRow[]): boolean {
   return rows.some(({ kind }) => kind === 'closed');
 }
 

@@ -5,7 +5,7 @@ import { childNumbers } from './children.ts';
 import { branchesPrefix, stepsPrefix, type StepPlace } from '../layout.ts';
 import { weightsOf, type Commit, type NamedWeights } from './manifest.ts';
 import { blobsWith, readPruned, type Pruned } from './pruned.ts';
-import { readCommit, readEval, requireRun } from './run-reader.ts';
+import { readCommit, readEval, requireRunFile } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 /** Steps that are read at the same time. */
@@ -32,7 +32,7 @@ interface Weights {
 export type CheckpointEntry = CommittedStep & Weights;
 
 export async function listCheckpoints(store: Store, run: string): Promise<CheckpointEntry[]> {
-  await requireRun(store, run);
+  await requireRunFile(store, run);
   const places = await listSteps(store, run);
   const limit = pLimit(AT_ONCE);
   const describe = (each: CommittedStep) => describeWeights(store, each, each.commit.manifest);

@@ -1,7 +1,6 @@
 /**
- * Feedback on recorded conversations: for each a numbered sequence of write-once rows. The last row of an answer wins, and
- * that of the conversation as a whole. Whoever trains the conversation ends the sequence first, so that what was given
- * and what was trained never differ.
+ * Feedback on recorded conversations, a ledger for each: the last row of an answer wins, and that of the conversation as a
+ * whole. Whoever trains the conversation closes its ledger first, so that what was given and what was trained never differ.
  */
 import pLimit from 'p-limit';
 import { z } from 'zod';
@@ -9,11 +8,10 @@ import { z } from 'zod';
 import type { Recording } from '../../core/contract-records.ts';
 import { mean } from '../../core/statistics.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
-import { encodeJson } from '../bytes/json.ts';
-import { conversationFeedbackPrefix, feedbackKey, feedbackPrefix } from '../layout.ts';
+import { feedbackKey, feedbackPrefix } from '../layout.ts';
 import type { Store } from '../store.ts';
-import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
-import { readStored } from './file-schemas.ts';
+import { childNames, GROUPS_AT_ONCE } from './children.ts';
+import { Ledger } from './ledger.ts';
 import { conversationKeyOf } from './recording-ids.ts';
 import { readRecordings } from './recordings.ts';
 
@@ -64,6 +62,9 @@ const RowSchema = z.discriminatedUnion('kind', [
 
 type Row = FeedbackRow | TrainedRow;
 
+const ledgerOf = (store: Store, run: string, conversationKey: string): Ledger<Row> =>
+  new Ledger<Row>(store, RowSchema, (index) => feedbackKey(run, conversationKey, index));
+
 /** The same feedback as the last one is no new row. */
 export async function giveFeedback(
   store: Store,
@@ -73,15 +74,18 @@ export async function giveFeedback(
 ): Promise<GivenFeedback> {
   const at = new Date().toISOString();
   const row: FeedbackRow = { schema: RECORD_SCHEMA, kind: 'feedback', conversation, ...feedback, at };
-  for (;;) {
-    const rows = await readRows(store, run, conversation);
-    const trained = rows.find((each) => each.kind === 'trained');
-    if (trained !== undefined) return { outcome: 'trained', row: trained };
-    const last = latest(rows, feedback.answer);
-    if (last !== null && isSame(last, row)) return { outcome: 'repeated', row: last };
-    if (rows.length >= MOST_ROWS) return { outcome: 'full' };
-    if (await publishRow(store, run, rows.length, row)) return { outcome: 'given', row };
-  }
+  const ledger = ledgerOf(store, run, conversationKeyOf(conversation));
+  const { rows, added } = await ledger.append((given) => (findAnswer(given, row) === null ? row : null));
+  return added === null ? findAnswer(rows, row)! : { outcome: 'given', row };
+}
+
+/** Null if the row may be added. */
+function findAnswer(rows: readonly Row[], row: FeedbackRow): GivenFeedback | null {
+  const trained = findTrained(rows);
+  if (trained !== undefined) return { outcome: 'trained', row: trained };
+  const last = latest(rows, row.answer);
+  if (last !== null && isSame(last, row)) return { outcome: 'repeated', row: last };
+  return rows.length >= MOST_ROWS ? { outcome: 'full' } : null;
 }
 
 /** Ends the feedback of a conversation that `by` trains; returns the rows that count. The same run may ask again. */
@@ -91,43 +95,14 @@ export async function closeFeedback(
   conversation: string,
   by: string,
 ): Promise<{ rows: FeedbackRow[]; trainedBy: string }> {
-  const row: TrainedRow = {
-    schema: RECORD_SCHEMA,
-    kind: 'trained',
-    conversation,
-    run: by,
-    at: new Date().toISOString(),
-  };
-  for (;;) {
-    const rows = await readRows(store, run, conversation);
-    const trained = rows.find((each) => each.kind === 'trained');
-    if (trained !== undefined) return { rows: rows.filter(isFeedback), trainedBy: trained.run };
-    if (await publishRow(store, run, rows.length, row)) return { rows: rows.filter(isFeedback), trainedBy: by };
-  }
+  const at = new Date().toISOString();
+  const row: TrainedRow = { schema: RECORD_SCHEMA, kind: 'trained', conversation, run: by, at };
+  const ledger = ledgerOf(store, run, conversationKeyOf(conversation));
+  const { rows } = await ledger.append((given) => (findTrained(given) === undefined ? row : null));
+  return { rows: rows.filter(isFeedback), trainedBy: findTrained(rows)!.run };
 }
 
-async function publishRow(store: Store, run: string, number: number, row: Row): Promise<boolean> {
-  const key = feedbackKey(run, conversationKeyOf(row.conversation), number);
-  return (await store.publish(key, encodeJson(row))).created;
-}
-
-/** From the first to the last. */
-async function readRows(store: Store, run: string, conversation: string): Promise<Row[]> {
-  return readRowsOf(store, run, conversationKeyOf(conversation));
-}
-
-async function readRowsOf(
-  store: Store,
-  run: string,
-  conversationKey: string,
-  limit = pLimit(GROUPS_AT_ONCE),
-): Promise<Row[]> {
-  const prefix = conversationFeedbackPrefix(run, conversationKey);
-  const numbers = await limit(() => childNumbers(store, prefix));
-  const read = (number: number): Promise<Row | null> =>
-    limit(() => readStored<Row>(store, feedbackKey(run, conversationKey, number), RowSchema));
-  return (await Promise.all(numbers.map(read))).filter((row) => row !== null);
-}
+const findTrained = (rows: readonly Row[]): TrainedRow | undefined => rows.find((each) => each.kind === 'trained');
 
 const isFeedback = (row: Row): row is FeedbackRow => row.kind === 'feedback';
 
@@ -162,7 +137,7 @@ export interface RatedConversation {
 export async function readRatedConversations(store: Store, run: string): Promise<RatedConversation[]> {
   const keys = await childNames(store, feedbackPrefix(run));
   const limit = pLimit(GROUPS_AT_ONCE);
-  const read = keys.map(async (key) => [key, await readRowsOf(store, run, key, limit)] as const);
+  const read = keys.map((key) => limit(async () => [key, await ledgerOf(store, run, key).read()] as const));
   const rows = new Map(await Promise.all(read));
   const recorded = new Map<string, Recording[]>();
   for await (const recording of readRecordings(store, run)) {
@@ -184,13 +159,12 @@ function inTime(left: Recording, right: Recording): number {
 
 function rate(recordings: readonly Recording[], rows: readonly Row[]): RatedConversation {
   const ordered = recordings.toSorted(inTime);
-  const trained = rows.find((each) => each.kind === 'trained');
   return {
     conversation: ordered[0]!.conversation,
     turns: ordered.map((recording) => ({ recording, feedback: latest(rows, recording.id) })),
     feedback: latest(rows, null),
     rows: rows.filter(isFeedback),
-    trainedBy: trained?.run ?? null,
+    trainedBy: findTrained(rows)?.run ?? null,
   };
 }
 

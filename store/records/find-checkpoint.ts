@@ -9,15 +9,15 @@ import { stepsPrefix, type StepPlace } from '../layout.ts';
 import { readLineage } from './lineage.ts';
 import { checkpointOf } from './manifest.ts';
 import { findPromoted } from './promotions.ts';
-import { readCommit, requireRun } from './run-reader.ts';
+import { readCommit, readState, requireRunFile } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 /** Refused if there is none, with what to name instead. */
 export async function findCheckpoint(store: Store, { run, branch, step }: CheckpointName): Promise<Checkpoint> {
   if (step === 'production') return findProduction(store, run, branch);
-  const { state } = await requireRun(store, run);
+  await requireRunFile(store, run);
   if (step === 'best') return findBest(store, run, branch);
-  if (step === 'latest') return findLatest(store, run, branch, state);
+  if (step === 'latest') return findLatest(store, run, branch);
   const lineage = await readLineage(store, run);
   const place = { run, branch: branch ?? branchOfStep(lineage, step), step };
   const found = await readCheckpoint(store, place);
@@ -58,12 +58,8 @@ export function describeUncommitted(place: StepPlace, before: StepPlace | null, 
   return `${name} is not committed (the newest before it is ${checkpointName(before, lineage)}); pass that, or ${latest}`;
 }
 
-async function findLatest(
-  store: Store,
-  run: string,
-  branch: number | null,
-  state: RunState | null,
-): Promise<Checkpoint> {
+async function findLatest(store: Store, run: string, branch: number | null): Promise<Checkpoint> {
+  const state = branch === null ? await readState(store, run) : null;
   const found =
     branch === null ? state && (await findCurrentCheckpoint(store, state)) : await findLast(store, run, branch);
   if (found !== null) return found;

@@ -7,7 +7,7 @@ import { findCheckpoint } from './find-checkpoint.ts';
 import { readAllChanges } from './lineage.ts';
 import { adapterOfPolicy, type Manifest } from './manifest.ts';
 import { readPruned } from './pruned.ts';
-import { readCommit, requireRun, type RunFile } from './run-reader.ts';
+import { readCommit, requireRunFile, type RunFile } from './run-reader.ts';
 import type { Store } from '../store.ts';
 
 export interface ConfiguredCheckpoint {
@@ -29,7 +29,7 @@ export interface TrainedPolicy extends ConfiguredCheckpoint {
 /** Refused if there is no such checkpoint. */
 export async function findConfiguredCheckpoint(store: Store, wanted: CheckpointName): Promise<ConfiguredCheckpoint> {
   const checkpoint = await findCheckpoint(store, wanted);
-  const { file } = await requireRun(store, checkpoint.run);
+  const file = await requireRunFile(store, checkpoint.run);
   const { changes } = await readAllChanges(store, checkpoint.run);
   return { checkpoint, file, config: configAt(file.config, changes, checkpoint) };
 }

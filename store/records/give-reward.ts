@@ -1,18 +1,32 @@
-/** Gives rewards to attempts of a run: every way in (command line, file, HTTP, link) comes through here. */
-import type { ExternalConfig } from '../../core/contract.ts';
+/** Gives rewards and comparisons to attempts of a run: every way in (command line, file, HTTP, link) comes through here. */
 import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
+import type { PairAnswer } from '../../core/bradley-terry.ts';
+import type { ExternalConfig, ReviewConfig } from '../../core/contract.ts';
 import { badConfig } from '../../core/failures.ts';
-import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
+import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
-import { isNamedReward } from '../../core/named-rewards.ts';
+import type { Pair } from '../../core/plan-pairs.ts';
+import { turnAnswer } from '../../core/review.ts';
 import { showValue } from '../../core/show-value.ts';
 import { rolloutsKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
-import { readBranches } from './lineage.ts';
-import { addGift, findAnswer, MOST_CHANGES, readGiven, type Added, type RewardRow } from './given-rewards.ts';
+import { findGivenProblem, findTextsProblem } from './given-problems.ts';
+import {
+  addGiven,
+  findAnswer,
+  findClosed,
+  MOST_CHANGES,
+  readGiven,
+  type Added,
+  type ComparisonRow,
+  type GivenRow,
+  type RewardRow,
+} from './given-rewards.ts';
 import { missingAttempts, rewardWith } from './given-verdict.ts';
 import { readRollouts } from './group-files.ts';
-import { requireRun } from './run-reader.ts';
+import { readBranches } from './lineage.ts';
+import { planGroupPairs } from './review-verdict.ts';
+import { requireRunFile } from './run-reader.ts';
 import type { AttemptRecord, Rollouts } from './trajectories.ts';
 
 /** A reward as somebody gives it. JSON from outside may hold anything. */
@@ -27,6 +41,18 @@ export interface GivenReward {
   readonly key?: string | null;
 }
 
+/** A comparison as somebody gives it. */
+export interface GivenComparison {
+  /** `BRANCH.STEP.GROUP.ATTEMPT`, on the side on which it was shown. */
+  readonly left: string;
+  readonly right: string;
+  readonly answer: PairAnswer;
+  readonly by: string | null;
+  readonly note: string | null;
+  /** Idempotency key. */
+  readonly key: string | null;
+}
+
 export type RewardRefusal =
   | 'bad-attempt'
   | 'unknown-attempt'
@@ -37,14 +63,9 @@ export type RewardRefusal =
   | 'key-reused'
   | 'too-many-changes';
 
-export type GivingAnswer =
-  /** `missing`: attempts of its group that still have no reward; with none, the run should be woken. */
-  | {
-      readonly outcome: 'given' | 'same';
-      readonly row: RewardRow;
-      readonly missing: number;
-      readonly isDecided: boolean;
-    }
+export type GivingAnswer<Row extends GivenRow = RewardRow> =
+  /** `missing`: attempts of its group that still wait; with none, the run should be woken. */
+  | { readonly outcome: 'given' | 'same'; readonly row: Row; readonly missing: number; readonly isDecided: boolean }
   | RefusedReward;
 
 export interface RefusedReward {
@@ -53,36 +74,26 @@ export interface RefusedReward {
   readonly message: string;
 }
 
-export const MAX_BY = 200;
-export const MAX_NOTE = 2000;
-export const MAX_KEY = 200;
-const MAX_METRICS = 32;
-const METRIC_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,62}$/;
-
-export interface Giver {
-  /** The refusal that a reward would get now; null if it may be given, or is given already. */
-  check(gift: GivenReward): Promise<RefusedReward | null>;
-  give(gift: GivenReward): Promise<GivingAnswer>;
-}
-
 /** Throws BadConfig if there is no such run, or if it takes no rewards from outside. */
 export async function openGiver(store: Store, run: string): Promise<Giver> {
-  const { file } = await requireRun(store, run);
-  const { external } = file.config;
+  const { external } = (await requireRunFile(store, run)).config;
   if (external === undefined) {
     const remedy = 'give its agent reward: external({ … }), and start another run';
     throw badConfig(`the run ${run} must wait for rewards from outside, but rewards itself; ${remedy}`);
   }
-  return new RunGiver(store, run, external);
+  return new Giver(store, run, external);
 }
 
-interface Found {
+/** A row that may be added to the ledger of its group. */
+interface Found<Row extends GivenRow> {
   readonly place: GroupPlace;
-  readonly record: AttemptRecord;
   readonly rollouts: Rollouts;
+  readonly row: Row;
+  /** The attempt or the attempts that it is about, by name. */
+  readonly subject: string;
 }
 
-class RunGiver implements Giver {
+export class Giver {
   readonly #store: Store;
   readonly #run: string;
   readonly #external: ExternalConfig;
@@ -95,62 +106,84 @@ class RunGiver implements Giver {
     this.#external = external;
   }
 
-  async check(gift: GivenReward): Promise<RefusedReward | null> {
-    const found = await this.#find(gift);
+  /** The refusal that a reward would get now; null if it may be given, or is given already. */
+  async check(given: GivenReward): Promise<RefusedReward | null> {
+    const found = await this.#findReward(given);
     if ('outcome' in found) return found;
-    const answer = findAnswer(await readGiven(this.#store, found.place), toRow(gift, found.record));
-    return answer === null ? null : this.#explain(found, answer);
+    const answer = findAnswer(await readGiven(this.#store, found.place), found.row);
+    return answer === null ? null : explain(found, answer);
   }
 
-  async give(gift: GivenReward): Promise<GivingAnswer> {
-    const found = await this.#find(gift);
+  async give(given: GivenReward): Promise<GivingAnswer> {
+    return this.#add(await this.#findReward(given));
+  }
+
+  /** Throws BadConfig if the run is not reviewed by pairs. */
+  async compare(given: GivenComparison): Promise<GivingAnswer<ComparisonRow>> {
+    return this.#add(await this.#findComparison(given, this.#requirePairs()));
+  }
+
+  async #add<Row extends GivenRow>(found: Found<Row> | RefusedReward): Promise<GivingAnswer<Row>> {
     if ('outcome' in found) return found;
-    const added = await addGift(this.#store, found.place, toRow(gift, found.record));
-    const refusal = this.#explain(found, added);
+    const added = await addGiven(this.#store, found.place, found.row);
+    const refusal = explain(found, added);
     if (refusal !== null) return refusal;
     const rows = await readGiven(this.#store, found.place);
     return {
       outcome: added.outcome as 'given' | 'same',
-      row: added.row as RewardRow,
+      row: added.row as Row,
       missing: missingAttempts(found.rollouts, rows, this.#external).length,
-      isDecided: rows.some(({ kind }) => kind === 'closed'),
+      isDecided: findClosed(rows) !== undefined,
     };
   }
 
-  async #find(gift: GivenReward): Promise<Found | RefusedReward> {
+  async #findReward(given: GivenReward): Promise<Found<RewardRow> | RefusedReward> {
     const run = this.#run;
-    const id = parseAttemptId(gift.attempt);
-    const wanted = showValue(gift.attempt);
-    if (id === null)
-      return refuse('bad-attempt', `an attempt must be named ${ATTEMPT_ID_RULE}, got ${wanted}; ${see(run)}`);
-    const problem = findGiftProblem(gift) ?? findReviewProblem(run, gift.reward, this.#external);
-    if (problem !== null) return refuse('bad-value', `${problem} (attempt ${gift.attempt})`);
-    const place = { run, branch: id.branch, step: id.step, group: id.group };
+    const id = parseAttemptId(given.attempt);
+    if (id === null) return this.#misnamed(given.attempt);
+    const problem = findGivenProblem(given) ?? findReviewProblem(run, given.reward, this.#external);
+    if (problem !== null) return refuse('bad-value', `${problem} (attempt ${given.attempt})`);
+    const place = this.#placeOf(id);
     const rollouts = await this.#readRollouts(place);
     const record = rollouts?.attempts.find(({ attempt }) => attempt === id.attempt);
     if (rollouts === null || record === undefined)
-      return refuse('unknown-attempt', `the run ${run} has played no attempt ${gift.attempt}; ${see(run)}`);
-    return (await this.#refuseAttempt(id, record, gift)) ?? { place, record, rollouts };
+      return refuse('unknown-attempt', `the run ${run} has played no attempt ${given.attempt}; ${this.#see()}`);
+    const subject = formatAttemptId(id);
+    const refusal =
+      findRecordProblem(subject, record, given, this.#external) ??
+      (await this.#refuseAbandoned(id, `the attempt ${subject}`));
+    return refusal ?? { place, rollouts, subject, row: toRow(given, record) };
   }
 
-  async #refuseAttempt(id: AttemptPlace, record: AttemptRecord, gift: GivenReward): Promise<RefusedReward | null> {
-    const { reward, metrics = {} } = gift;
-    const name = formatAttemptId(id);
-    if (record.status === 'failed')
-      return refuse(
-        'failed-attempt',
-        `the attempt ${name} failed and is not trained, so it takes no reward; leave it out`,
-      );
-    const weighted = rewardWith(record, reward, this.#external);
-    if (!isReward(weighted))
-      return refuse(
-        'bad-value',
-        `the weighted reward must be ${REWARD_RULE}, got ${weighted} (attempt ${name}); give less`,
-      );
-    const taken = Object.keys(metrics).find((each) => Object.hasOwn(record.metrics, each));
-    if (taken !== undefined)
-      return refuse('bad-value', `a metric must not be one of the agent's, got ${taken} (attempt ${name}); rename it`);
-    return refuseAbandoned(this.#store, this.#run, id, `the attempt ${name}`);
+  async #findComparison(given: GivenComparison, review: ReviewConfig): Promise<Found<ComparisonRow> | RefusedReward> {
+    const { by, note, key } = given;
+    const [left, right] = [parseAttemptId(given.left), parseAttemptId(given.right)];
+    if (left === null || right === null) return this.#misnamed(left === null ? given.left : given.right);
+    const problem = findTextsProblem(given);
+    if (problem !== null) return refuse('bad-value', problem);
+    const place = this.#placeOf(left);
+    const rollouts = isSameGroup(left, right) ? await this.#readRollouts(place) : null;
+    const planned = rollouts && findPlanned(rollouts, { left: left.attempt, right: right.attempt }, review);
+    if (rollouts === null || planned === null) {
+      const rule = `${given.left} and ${given.right} must be two attempts of the run ${this.#run} that are compared with each other`;
+      return refuse('unknown-attempt', `${rule}, but are not; use a pair that temper review lists`);
+    }
+    const answer = planned.isTurned ? turnAnswer(given.answer) : given.answer;
+    const at = new Date().toISOString();
+    const row = { schema: 1, kind: 'comparison', ...planned.pair, answer, by, note, at, key } as const;
+    const subject = `${given.left} with ${given.right}`;
+    return (await this.#refuseAbandoned(left, 'these attempts')) ?? { place, rollouts, subject, row };
+  }
+
+  #requirePairs(): ReviewConfig {
+    const { review } = this.#external;
+    if (review?.pairwise === true) return review;
+    const rule = `the run ${this.#run} must be reviewed by pairs to take comparisons, but is not`;
+    throw badConfig(`${rule}; give its agent reward: review({ pairwise: true }), and start another run`);
+  }
+
+  #placeOf({ branch, step, group }: AttemptPlace): GroupPlace {
+    return { run: this.#run, branch, step, group };
   }
 
   async #readRollouts(place: GroupPlace): Promise<Rollouts | null> {
@@ -160,27 +193,50 @@ class RunGiver implements Giver {
     return known;
   }
 
-  #explain({ place, record }: Found, { outcome, row }: Added<RewardRow>): RefusedReward | null {
-    const name = formatAttemptId({ ...place, attempt: record.attempt });
-    if (outcome === 'key-reused') {
-      const rule = 'an idempotency key must belong to one reward';
-      return refuse(
-        'key-reused',
-        `${rule}, but ${showValue(row.key)} was sent with another one; send ${name} with a new key`,
-      );
-    }
-    if (outcome === 'full') return refuseMore(name);
-    if (outcome !== 'closed') return null;
-    if (row.kind === 'closed' && row.reason === 'stale') {
-      const left = `group ${place.group} of step ${place.step} of the run ${place.run} was left out at ${row.at}`;
-      return refuse(
-        'decided',
-        `a reward must be given while the policy of its group is recent, and ${left}; give those of temper rewards ${place.run}`,
-      );
-    }
-    const rule = `a reward must be given before its step is decided, and step ${place.step} of the run ${place.run} is decided`;
-    return refuse('decided', `${rule} (group ${place.group} since ${row.at}); ${name} keeps what it had`);
+  /** Null for an attempt of the run's lineage: groups of a step before the last rollback may still be open. */
+  async #refuseAbandoned({ branch, step }: AttemptPlace, what: string): Promise<RefusedReward | null> {
+    const branches = await readBranches(this.#store, this.#run);
+    const newest = branches.at(-1)?.branch ?? 0;
+    if (branch === branchOfStep(planLineage(branches, newest), step)) return null;
+    const rule = `the run ${this.#run} has gone back to another step since: it is on branch ${newest}`;
+    return refuse('abandoned-branch', `${rule}, and ${what} on branch ${branch}; ${this.#see()}`);
   }
+
+  #misnamed(name: string): RefusedReward {
+    return refuse('bad-attempt', `an attempt must be named ${ATTEMPT_ID_RULE}, got ${showValue(name)}; ${this.#see()}`);
+  }
+
+  #see(): string {
+    return `see temper rewards ${this.#run}`;
+  }
+}
+
+function refuse(reason: RewardRefusal, message: string): RefusedReward {
+  return { outcome: 'refused', reason, message };
+}
+
+/** Null if the row is in the ledger. */
+function explain<Row extends GivenRow>(found: Found<Row>, { outcome, row }: Added<Row>): RefusedReward | null {
+  const { place, subject } = found;
+  const noun = found.row.kind === 'reward' ? 'reward' : 'answer';
+  if (outcome === 'key-reused') {
+    const rule = `an idempotency key must belong to one ${noun}, but ${showValue(row.key)} was sent with another one`;
+    return refuse('key-reused', `${rule}; send ${subject} with a new key`);
+  }
+  if (outcome === 'full') {
+    const rule = `a reward may be changed ${MOST_CHANGES} times, and ${subject} was`;
+    return refuse('too-many-changes', `${rule}; it keeps what it had`);
+  }
+  if (outcome !== 'closed') return null;
+  const { run, step, group } = place;
+  const article = noun === 'reward' ? 'a reward' : 'an answer';
+  if (row.kind === 'closed' && row.reason === 'stale') {
+    const left = `group ${group} of step ${step} of the run ${run} was left out at ${row.at}`;
+    const rule = `${article} must be given while the policy of its group is recent, and ${left}`;
+    return refuse('decided', `${rule}; give those of temper rewards ${run}`);
+  }
+  const rule = `${article} must be given before its step is decided, and step ${step} of the run ${run} is decided`;
+  return refuse('decided', `${rule} (group ${group} since ${row.at}); ${subject} keeps what it had`);
 }
 
 /** Null unless people review the run: they score from 0 to 1, or compare. */
@@ -191,82 +247,48 @@ function findReviewProblem(run: string, reward: number, { review }: ExternalConf
   return reward >= 0 && reward <= 1 ? null : `the score of a review must be from 0 to 1, got ${reward}; give one`;
 }
 
-/** Null for an attempt of the run's lineage: groups of a step before the last rollback may still be open. */
-export async function refuseAbandoned(
-  store: Store,
-  run: string,
-  { branch, step }: Pick<AttemptPlace, 'branch' | 'step'>,
-  what: string,
-): Promise<RefusedReward | null> {
-  const branches = await readBranches(store, run);
-  const newest = branches.at(-1)?.branch ?? 0;
-  if (branch === branchOfStep(planLineage(branches, newest), step)) return null;
-  const rule = `the run ${run} has gone back to another step since: it is on branch ${newest}`;
-  return refuse('abandoned-branch', `${rule}, and ${what} on branch ${branch}; ${see(run)}`);
-}
-
-export function refuseMore(what: string): RefusedReward {
-  return refuse(
-    'too-many-changes',
-    `a reward may be changed ${MOST_CHANGES} times, and ${what} was; it keeps what it had`,
-  );
-}
-
-export function see(run: string): string {
-  return `see temper rewards ${run}`;
-}
-
-export function refuse(reason: RewardRefusal, message: string): RefusedReward {
-  return { outcome: 'refused', reason, message };
+function findRecordProblem(
+  name: string,
+  record: AttemptRecord,
+  { reward, metrics = {} }: GivenReward,
+  external: ExternalConfig,
+): RefusedReward | null {
+  if (record.status === 'failed')
+    return refuse(
+      'failed-attempt',
+      `the attempt ${name} failed and is not trained, so it takes no reward; leave it out`,
+    );
+  const weighted = rewardWith(record, reward, external);
+  if (!isReward(weighted))
+    return refuse(
+      'bad-value',
+      `the weighted reward must be ${REWARD_RULE}, got ${weighted} (attempt ${name}); give less`,
+    );
+  const taken = Object.keys(metrics).find((each) => Object.hasOwn(record.metrics, each));
+  return taken === undefined
+    ? null
+    : refuse('bad-value', `a metric must not be one of the agent's, got ${taken} (attempt ${name}); rename it`);
 }
 
 /** Metrics in order of their names: bytes of the verdict must not depend on who gave them. */
 function toRow(
   { reward, metrics = {}, by = null, note = null, key = null }: GivenReward,
-  record: AttemptRecord,
+  { attempt }: AttemptRecord,
 ): RewardRow {
   const sorted = Object.entries(metrics).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return {
-    schema: 1,
-    kind: 'reward',
-    attempt: record.attempt,
-    reward,
-    ...(sorted.length > 0 && { metrics: Object.fromEntries(sorted) }),
-    by,
-    note,
-    at: new Date().toISOString(),
-    key,
-  };
+  const named = sorted.length > 0 && { metrics: Object.fromEntries(sorted) };
+  return { schema: 1, kind: 'reward', attempt, reward, ...named, by, note, at: new Date().toISOString(), key };
 }
 
-/** The mistake in what was sent; null if there is none. */
-function findGiftProblem({ reward, metrics = {}, by = null, note = null, key = null }: GivenReward): string | null {
-  if (!isReward(reward)) return `the reward must be ${REWARD_RULE}, got ${showValue(reward)}; give one`;
-  return (
-    findMetricsProblem(metrics) ??
-    findTextProblem('by', by, MAX_BY) ??
-    findTextProblem('note', note, MAX_NOTE) ??
-    findTextProblem('key', key, MAX_KEY)
-  );
+function isSameGroup(one: AttemptPlace, other: AttemptPlace): boolean {
+  return one.branch === other.branch && one.step === other.step && one.group === other.group;
 }
 
-function findMetricsProblem(metrics: unknown): string | null {
-  if (typeof metrics !== 'object' || metrics === null || Array.isArray(metrics))
-    return `metrics must be numbers by name, got ${showValue(metrics)}; send { tone: 1 }`;
-  const entries = Object.entries(metrics);
-  if (entries.length > MAX_METRICS)
-    return `a reward may have ${MAX_METRICS} metrics, got ${entries.length}; send fewer`;
-  const misnamed = entries.find(([name]) => !METRIC_NAME.test(name) || isNamedReward(name));
-  if (misnamed !== undefined)
-    return `a metric must be named by letters, digits, _, - and ., got ${showValue(misnamed[0])}; rename it`;
-  const own = findMetricNameProblem(Object.keys(metrics));
-  const wrong = entries.find(([, value]) => typeof value !== 'number' || !Number.isFinite(value));
-  return own !== null || wrong === undefined
-    ? own
-    : `the metric ${wrong[0]} must be a finite number, got ${showValue(wrong[1])}; correct it, or leave it out`;
-}
-
-export function findTextProblem(name: string, text: unknown, most: number): string | null {
-  if (text === null || (typeof text === 'string' && text.length <= most && text.trim() !== '')) return null;
-  return `${name} must be a text of 1 to ${most} characters, got ${showValue(text)}; shorten it, or leave it out`;
+/** Null if these attempts are not compared; `pair` has them on the planned sides. */
+function findPlanned(rollouts: Rollouts, asked: Pair, review: ReviewConfig): { pair: Pair; isTurned: boolean } | null {
+  const { pairs } = planGroupPairs(rollouts, review);
+  const straight = pairs.find(({ left, right }) => left === asked.left && right === asked.right);
+  if (straight !== undefined) return { pair: straight, isTurned: false };
+  const turned = pairs.find(({ left, right }) => left === asked.right && right === asked.left);
+  return turned === undefined ? null : { pair: turned, isTurned: true };
 }

@@ -2,7 +2,7 @@
 import type { ExternalConfig } from '../../core/contract.ts';
 import { EXTERNAL, REVIEW } from '../../core/external-rewards.ts';
 import { overlongCosts, type OverlongRules } from '../../core/shaped-rewards.ts';
-import { lastRewards, type Gift, type GivenRow } from './given-rewards.ts';
+import { lastRewards, type GivenRow, type LedgerRow } from './given-rewards.ts';
 import { earnedByTurns, judgeTurns } from './group-result.ts';
 import type { StoredRollouts } from './group-files.ts';
 import { missingReviews, reviewScores } from './review-verdict.ts';
@@ -22,7 +22,7 @@ export function awaitedAttempts(attempts: readonly AttemptRecord[]): AttemptReco
 /** Those of them that the ledger has no reward for, or that reviewers have to answer further questions about. */
 export function missingAttempts(
   rollouts: Rollouts,
-  rows: readonly GivenRow[],
+  rows: readonly LedgerRow[],
   { review }: Pick<ExternalConfig, 'review'>,
 ): AttemptRecord[] {
   const awaited = awaitedAttempts(rollouts.attempts);
@@ -42,11 +42,15 @@ export function rewardWith({ reward }: Pick<AttemptRecord, 'reward'>, value: num
 }
 
 /** Values alone: the same rewards give the same bytes, whoever gives them, and when. */
-export function judgeByGiven({ rollouts, sha256 }: StoredRollouts, gifts: readonly Gift[], rules: GivenRules): Judged {
+export function judgeByGiven(
+  { rollouts, sha256 }: StoredRollouts,
+  givenRows: readonly GivenRow[],
+  rules: GivenRules,
+): Judged {
   const { header, attempts } = rollouts;
   const { external } = rules;
-  const given = valuesIn(rollouts, gifts, external);
-  const isComplete = missingAttempts(rollouts, gifts, external).length === 0;
+  const given = valuesIn(rollouts, givenRows, external);
+  const isComplete = missingAttempts(rollouts, givenRows, external).length === 0;
   const isUsed = isComplete || given.size >= (external.minimum ?? rules.minimumGroupSize);
   const values = attempts.map((record) => (isUsed ? valueOf(record, given.get(record.attempt), external) : null));
   return {
@@ -61,15 +65,15 @@ export function judgeByGiven({ rollouts, sha256 }: StoredRollouts, gifts: readon
     ...ownParts(attempts, values, external),
     ...overlongCosts(rules, attempts),
     explanations: attempts.map(() => null),
-    ...metricsIn(attempts, values, gifts),
+    ...metricsIn(attempts, values, givenRows),
     metrics: {},
   };
 }
 
 /** Given rewards, or scores of reviewers, by attempt. */
-function valuesIn(rollouts: Rollouts, gifts: readonly Gift[], { review }: ExternalConfig): Map<number, number> {
-  if (review !== undefined) return reviewScores(rollouts, gifts, review);
-  return new Map([...lastRewards(gifts)].map(([attempt, { reward }]) => [attempt, reward]));
+function valuesIn(rollouts: Rollouts, givenRows: readonly GivenRow[], { review }: ExternalConfig): Map<number, number> {
+  if (review !== undefined) return reviewScores(rollouts, givenRows, review);
+  return new Map([...lastRewards(givenRows)].map(([attempt, { reward }]) => [attempt, reward]));
 }
 
 /** Rewards of turns, where the agent's own reward counts, and the given values before their weights. */
@@ -88,9 +92,9 @@ function ownParts(
 function metricsIn(
   attempts: readonly AttemptRecord[],
   values: readonly (number | null)[],
-  gifts: readonly Gift[],
+  givenRows: readonly GivenRow[],
 ): Partial<Judged> {
-  const given = lastRewards(gifts);
+  const given = lastRewards(givenRows);
   const metrics = attempts.map(({ attempt }, index) => (values[index] === null ? null : given.get(attempt)?.metrics));
   return metrics.some(Boolean) ? { givenMetrics: metrics.map((each) => each ?? null) } : {};
 }

@@ -1,5 +1,5 @@
 /**
- * Which checkpoint is a run's production, as a numbered trail of write-once rows: the alias `RUN@production`. The
+ * Which checkpoint is a run's production, as a ledger: the alias `RUN@production`. The
  * checkpoint may be of another run, for one that was trained from what the first one recorded.
  */
 import { z } from 'zod';
@@ -8,11 +8,10 @@ import { Checkpoint } from '../../core/contract.ts';
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
-import { decodeJson, encodeJson } from '../bytes/json.ts';
-import { promotionKey, promotionsPrefix } from '../layout.ts';
+import { promotionKey } from '../layout.ts';
 import type { Store } from '../store.ts';
-import { childNumbers } from './children.ts';
-import { parseStored, tolerant } from './file-schemas.ts';
+import { tolerant } from './file-schemas.ts';
+import { Ledger } from './ledger.ts';
 
 const PROMOTION_KINDS = ['promoted', 'back', 'refused'] as const;
 
@@ -48,18 +47,18 @@ const PromotionSchema = z.looseObject({
   at: z.iso.datetime(),
 });
 
+type PromotionRow = z.output<typeof PromotionSchema>;
+
+const ledgerOf = (store: Store, run: string): Ledger<PromotionRow> =>
+  new Ledger<PromotionRow>(store, PromotionSchema, (index) => promotionKey(run, index + 1));
+
 /** From the first to the last. */
 export async function readPromotions(store: Store, run: string): Promise<Promotion[]> {
-  const numbers = await childNumbers(store, promotionsPrefix(run));
-  const rows = await Promise.all(
-    numbers.map(async (number) => {
-      const key = promotionKey(run, number);
-      const bytes = await store.read(key);
-      return bytes === null ? [] : [{ ...parseStored(PromotionSchema, decodeJson(bytes, key), key), number }];
-    }),
-  );
-  return rows.flat();
+  return numbered(await ledgerOf(store, run).read());
 }
+
+const numbered = (rows: readonly PromotionRow[]): Promotion[] =>
+  rows.map((row, index) => ({ ...row, number: index + 1 }));
 
 /** Key of the row that a firing of a schedule writes. */
 export function firingPromotionKey(schedule: string, number: number): string {
@@ -87,18 +86,22 @@ export async function recordPromotion(
   run: string,
   decide: NewPromotion | ((rows: readonly Promotion[]) => NewPromotion),
 ): Promise<{ row: Promotion; created: boolean }> {
-  for (;;) {
-    const rows = await readPromotions(store, run);
-    const promotion = typeof decide === 'function' ? decide(rows) : decide;
-    const earlier = promotion.key === null ? undefined : rows.find(({ key }) => key === promotion.key);
-    if (earlier !== undefined) return { row: earlier, created: false };
-    const number = (rows.at(-1)?.number ?? 0) + 1;
-    const row = { schema: RECORD_SCHEMA, ...promotion, at: new Date().toISOString() } as const;
-    const { created } = await store.publish(promotionKey(run, number), encodeJson(row));
-    if (created) return { row: { ...row, number }, created };
+  const earlierWith = (rows: readonly PromotionRow[], key: string | null) =>
+    key === null ? undefined : numbered(rows).find((row) => row.key === key);
+  let key: string | null = null;
+  let isFirst = true;
+  const { rows, added } = await ledgerOf(store, run).append((before) => {
+    const promotion = typeof decide === 'function' ? decide(numbered(before)) : decide;
+    ({ key } = promotion);
+    if (earlierWith(before, key) !== undefined) return null;
     // The current one is no longer that which was to be taken back.
-    if (promotion.kind === 'back') throw changed(run);
-  }
+    if (promotion.kind === 'back' && !isFirst) throw changed(run);
+    isFirst = false;
+    return { schema: RECORD_SCHEMA, ...promotion, at: new Date().toISOString() };
+  });
+  return added === null
+    ? { row: earlierWith(rows, key)!, created: false }
+    : { row: numbered(rows).at(-1)!, created: true };
 }
 
 /** Checkpoint that `back` returns to. Refused without an earlier one. */

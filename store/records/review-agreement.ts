@@ -8,7 +8,7 @@ import { comparisonRatings, scoreRatings } from '../../core/review.ts';
 import type { GroupPlace, StepPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { GROUPS_AT_ONCE } from './children.ts';
-import { giftsOf, readGiven } from './given-rewards.ts';
+import { givenIn, readGiven } from './given-rewards.ts';
 import { listGroups } from './group-files.ts';
 
 export interface ReviewAgreement {
@@ -39,16 +39,16 @@ export async function readAgreement(store: Store, { run, lineage, step: last }: 
 }
 
 async function readRatings(store: Store, place: GroupPlace): Promise<Ratings> {
-  const gifts = giftsOf(await readGiven(store, place));
+  const givenRows = givenIn(await readGiven(store, place));
   const unit = `${place.step}.${place.group}`;
   return {
     answers: comparisonRatings(
       unit,
-      gifts.filter((gift) => gift.kind === 'comparison'),
+      givenRows.filter((given) => given.kind === 'comparison'),
     ),
     scores: scoreRatings(
       unit,
-      gifts.filter((gift) => gift.kind === 'reward'),
+      givenRows.filter((given) => given.kind === 'reward'),
     ),
   };
 }

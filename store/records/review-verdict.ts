@@ -1,15 +1,17 @@
-/** Scores of a group by its reviewers, and the questions that are still open: pure functions of its attempts and its ledger. */
+/** The pairs of a group, its scores by its reviewers, and what is still asked: pure functions of its attempts and its ledger. */
 import type { ReviewConfig } from '../../core/contract.ts';
-import { comparedScores, meanScores, openPairs, scoresOf } from '../../core/review.ts';
-import { giftsOf, type GivenRow } from './given-rewards.ts';
-import { planGroupPairs } from './review-plan.ts';
-import type { Rollouts } from './trajectories.ts';
+import { hashOf } from '../../core/hashes.ts';
+import { planPairs } from '../../core/plan-pairs.ts';
+import { comparedScores, meanScores, openPairs, scoresOf, type PairPlan, type ReviewRules } from '../../core/review.ts';
+import { deriveSeed } from '../../core/seeds.ts';
+import { givenIn, type LedgerRow } from './given-rewards.ts';
+import { inPlayOrder, type AttemptRecord, type Rollouts } from './trajectories.ts';
 
-export const comparisonsIn = (rows: readonly GivenRow[]) => giftsOf(rows).filter((row) => row.kind === 'comparison');
-export const scoresIn = (rows: readonly GivenRow[]) => giftsOf(rows).filter((row) => row.kind === 'reward');
+export const comparisonsIn = (rows: readonly LedgerRow[]) => givenIn(rows).filter((row) => row.kind === 'comparison');
+export const scoresIn = (rows: readonly LedgerRow[]) => givenIn(rows).filter((row) => row.kind === 'reward');
 
 /** Attempts of open pairs, or with fewer scores than there must be reviewers. */
-export function missingReviews(rollouts: Rollouts, rows: readonly GivenRow[], review: ReviewConfig): Set<number> {
+export function missingReviews(rollouts: Rollouts, rows: readonly LedgerRow[], review: ReviewConfig): Set<number> {
   if (review.pairwise) {
     const open = openPairs(planGroupPairs(rollouts, review), comparisonsIn(rows), review);
     return new Set(open.flatMap(({ left, right }) => [left, right]));
@@ -20,7 +22,33 @@ export function missingReviews(rollouts: Rollouts, rows: readonly GivenRow[], re
 }
 
 /** Scores from 0 to 1 by attempt; attempts that nobody reviewed have none. */
-export function reviewScores(rollouts: Rollouts, rows: readonly GivenRow[], review: ReviewConfig): Map<number, number> {
+export function reviewScores(
+  rollouts: Rollouts,
+  rows: readonly LedgerRow[],
+  review: ReviewConfig,
+): Map<number, number> {
   if (review.pairwise) return comparedScores(planGroupPairs(rollouts, review), comparisonsIn(rows));
   return meanScores(scoresIn(rows));
+}
+
+/** Attempts that say the same, word for word, are shown once. The hash of a group's inputs is the seed: no name is in it. */
+export function planGroupPairs(
+  { header, attempts }: Rollouts,
+  rules: Pick<ReviewRules, 'comparisonsPerAttempt'>,
+): PairPlan {
+  const same = new Map<number, number[]>();
+  const shown = new Map<string, number>();
+  for (const record of attempts.filter(({ status }) => status === 'ok')) {
+    const said = hashOf(saidIn(record));
+    const first = shown.get(said) ?? record.attempt;
+    shown.set(said, first);
+    same.set(first, [...(same.get(first) ?? []), record.attempt]);
+  }
+  const seed = deriveSeed(['pairs', header.inputsSha256]);
+  return { pairs: planPairs([...same.keys()], rules.comparisonsPerAttempt, seed), same };
+}
+
+/** Requests by their hashes, with the answers. */
+function saidIn({ calls }: AttemptRecord): unknown[] {
+  return inPlayOrder(calls).map(({ key, message }) => [key, message]);
 }

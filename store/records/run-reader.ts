@@ -56,11 +56,17 @@ export interface ScenarioLine {
 
 /** Null for a name that no run of this store has. */
 export async function readRun(store: Store, run: string): Promise<StoredRun | null> {
-  const file = await readStored(store, layout.runKey(run), RunFileSchema);
+  const file = await readRunFile(store, run);
   if (file === null) return null;
-  checkRunOf(file.config, run, layout.runKey(run), renamed(run, file.config.run));
   const state = await readState(store, run);
   return { file, state, steps: await readCurve(store, run, state) };
+}
+
+/** Null for a name that no run of this store has. */
+export async function readRunFile(store: Store, run: string): Promise<RunFile | null> {
+  const file = await readStored(store, layout.runKey(run), RunFileSchema);
+  if (file !== null) checkRunOf(file.config, run, layout.runKey(run), renamed(run, file.config.run));
+  return file;
 }
 
 /** Names of all runs, sorted; folders without a `run.json` are none. */
@@ -207,10 +213,17 @@ export function callOrder(
   return inPlayOrder(calls).map((call) => calls.indexOf(call));
 }
 
-/** The run, or a BadConfig that names those there are. */
+/** The run with its curve, or a BadConfig that names the runs there are. */
 export async function requireRun(store: Store, run: string): Promise<StoredRun> {
-  const found = await readRun(store, run);
-  if (found !== null) return found;
+  return (await readRun(store, run)) ?? refuseUnknown(store, run);
+}
+
+/** The same without its state and curve. */
+export async function requireRunFile(store: Store, run: string): Promise<RunFile> {
+  return (await readRunFile(store, run)) ?? refuseUnknown(store, run);
+}
+
+async function refuseUnknown(store: Store, run: string): Promise<never> {
   await refuseDeleted(store, run);
   const others = await listRuns(store);
   const known = others.length === 0 ? 'it has none yet' : `it has ${others.join(', ')}`;

@@ -10,6 +10,7 @@ import { TemperError } from '../../core/failures.ts';
 import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
 import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
 import { AnswerFileSchema, publishStored, readStored, tolerant } from './file-schemas.ts';
+import { Ledger } from './ledger.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import * as layout from '../layout.ts';
@@ -51,14 +52,11 @@ export function storedVerdicts(store: Store): Verdicts {
 
 export function storedAnswers(store: Store, place: GroupPlace): Answers {
   return {
-    async read(key) {
-      const answers: JudgeAnswer[] = [];
-      for (;;) {
-        const name = layout.groupAnswerKey(place, key, answers.length);
-        const answer = await readStored(store, name, AnswerFileSchema);
-        if (answer === null) return answers;
-        answers.push(answer);
-      }
+    read(key) {
+      const ledger = new Ledger<JudgeAnswer>(store, AnswerFileSchema, (index) =>
+        layout.groupAnswerKey(place, key, index),
+      );
+      return ledger.read();
     },
     write(question, number, answer) {
       const name = layout.groupAnswerKey(place, question, number);

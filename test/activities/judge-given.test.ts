@@ -9,7 +9,7 @@ import { planGivenJudging, type Over } from '../../core/plan-given.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { external } from '../../sdk/index.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
-import { addGift, closeLedger, readGiven, type RewardRow } from '../../store/records/given-rewards.ts';
+import { addGiven, closeLedger, readGiven, type RewardRow } from '../../store/records/given-rewards.ts';
 import { readGroup } from '../../store/records/run-reader.ts';
 import { call, openWorld, rolloutInput, type World } from './world.ts';
 
@@ -40,7 +40,7 @@ async function look(
 async function give(world: World, input: RolloutInput, rewards: Record<number, number>, more: Partial<RewardRow> = {}) {
   for (const [attempt, reward] of Object.entries(rewards)) {
     const row = { attempt: Number(attempt), reward, by: null, note: null, key: null, at: new Date().toISOString() };
-    await addGift(world.store, input, { schema: 1, kind: 'reward', ...row, ...more });
+    await addGiven(world.store, input, { schema: 1, kind: 'reward', ...row, ...more });
   }
 }
 

@@ -3,17 +3,17 @@ import { expect, test } from 'vitest';
 
 import { agreementCharts, describeAgreement } from '../../views/charts/agreement.ts';
 import type { PairAnswer } from '../../core/bradley-terry.ts';
-import { addGift, type Gift } from '../../store/records/given-rewards.ts';
+import { addGiven, type GivenRow } from '../../store/records/given-rewards.ts';
 import { readAgreement } from '../../store/records/review-agreement.ts';
 import type { Store } from '../../store/store.ts';
 import { fixtureState, temporaryProject, writeFixtureRun } from './fixture-store.ts';
 
 const STEPS = 2;
 const row = { schema: 1, note: null, key: null, at: '2026-11-27T08:00:00.000Z' } as const;
-const compared = (left: number, right: number, answer: PairAnswer, by: string | null): Gift => {
+const compared = (left: number, right: number, answer: PairAnswer, by: string | null): GivenRow => {
   return { ...row, kind: 'comparison', left, right, answer, by };
 };
-const scored = (attempt: number, reward: number, by: string | null): Gift => {
+const scored = (attempt: number, reward: number, by: string | null): GivenRow => {
   return { ...row, kind: 'reward', attempt, reward, by };
 };
 
@@ -21,8 +21,8 @@ async function openRun(): Promise<Store> {
   return writeFixtureRun(temporaryProject(), { run: 'demo', steps: STEPS });
 }
 
-async function give(store: Store, step: number, group: number, ...gifts: Gift[]): Promise<void> {
-  for (const gift of gifts) await addGift(store, { run: 'demo', branch: 0, step, group }, gift);
+async function give(store: Store, step: number, group: number, ...givenRows: GivenRow[]): Promise<void> {
+  for (const given of givenRows) await addGiven(store, { run: 'demo', branch: 0, step, group }, given);
 }
 
 test('two reviewers who mostly agree on pairs have a number for each step and one for the run', async () => {

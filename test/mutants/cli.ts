@@ -59,7 +59,7 @@ export const CLI: readonly Mutant[] = [
     ['an attempt that was cut off teaches another model', ' || record.truncated ', ' '],
   ]),
   ...breaking('cli/rewards/give-rewards.ts', 'test/cli/rewards.test.ts', [
-    ['rewards of a file are given up to the first wrong one', '  await checkAll(giver, gifts);\n', ''],
+    ['rewards of a file are given up to the first wrong one', '  await checkAll(giver, rewards);\n', ''],
   ]),
   ...breaking('cli/checkpoints/copy.ts', 'test/security/foreign-stores.test.ts', [
     ['a pulled run is trusted like one of this machine', "isForeign: action === 'pull'", 'isForeign: false'],

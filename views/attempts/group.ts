@@ -52,7 +52,7 @@ export async function viewGroup(
   bounds: GroupBounds,
   order: Order = 'play',
 ): Promise<GroupView> {
-  const { place, rollouts, gifts } = played;
+  const { place, rollouts, givenRows } = played;
   const group = await describeGroup(store, facts, played);
   const attempts: GroupView['attempts'][number][] = [];
   let room = bounds.total;
@@ -72,7 +72,7 @@ export async function viewGroup(
     scenarioValue: null,
     attempts,
     judge: await viewJudge(store, played, bounds.promptLength),
-    comparisons: gifts.filter(({ kind }) => kind === 'comparison').length,
+    comparisons: givenRows.filter(({ kind }) => kind === 'comparison').length,
     leftOut: rollouts.attempts.length - attempts.length,
     neighbours: NO_NEIGHBOURS,
   };
@@ -123,14 +123,14 @@ function sampledUpTo(place: PlayPlace): { branch: number; step: number } {
 }
 
 export function factsOf({ rows, policy }: DescribedGroup, played: PlayedRecords, index: number): AttemptFacts {
-  const { place, rollouts, judged, times, gifts } = played;
+  const { place, rollouts, judged, times, givenRows } = played;
   const record = rollouts.attempts[index]!;
   const name = attemptIdOf(place, record.attempt);
   return {
     row: rows[index]!,
     title: attemptTitle(place, record, name),
     times,
-    gifts,
+    givenRows,
     adapterSha256: rollouts.header.adapterSha256,
     policy,
     neighbours: neighboursOf(place, rollouts.attempts, index),

@@ -1,7 +1,7 @@
 /** Reads what was played: a group's attempts with their verdict, times and given rewards. */
 import { isAwaited } from '../../core/external-rewards.ts';
 import { readStored, TimesFileSchema, type TimesFile } from '../../store/records/file-schemas.ts';
-import { giftsOf, readGiven, type Gift } from '../../store/records/given-rewards.ts';
+import { givenIn, readGiven, type GivenRow } from '../../store/records/given-rewards.ts';
 import { readVerdict } from '../../store/records/group-files.ts';
 import { callOrder, checkRollouts } from '../../store/records/run-reader.ts';
 import {
@@ -26,7 +26,7 @@ export interface PlayedRecords {
   readonly judgedSha256: string | null;
   readonly times: TimesFile | null;
   /** Rewards and comparisons from outside, oldest first. */
-  readonly gifts: readonly Gift[];
+  readonly givenRows: readonly GivenRow[];
 }
 
 type CallSpan = readonly [asked: number, answered: number];
@@ -54,8 +54,8 @@ export async function readPlayed(
   const rollouts = checkRollouts(stored, files.rollouts);
   const times = files.times === null ? null : await readStored(store, files.times, TimesFileSchema);
   const verdict = place.kind === 'group' ? await readVerdict(store, place) : null;
-  const gifts = place.kind === 'group' ? await readGifts(store, place, verdict?.judged ?? null) : [];
-  return { place, rollouts, judged: verdict?.judged ?? null, judgedSha256: verdict?.sha256 ?? null, times, gifts };
+  const givenRows = place.kind === 'group' ? await readGivenRows(store, place, verdict?.judged ?? null) : [];
+  return { place, rollouts, judged: verdict?.judged ?? null, judgedSha256: verdict?.sha256 ?? null, times, givenRows };
 }
 
 async function readRecords(store: Store, key: string, numbersOf: NumbersOf): Promise<Rollouts | null> {
@@ -75,9 +75,13 @@ export async function requirePlayed(
   throw new NotFound(`run ${place.run} has no attempts of ${groupIdOf(place)} in the store ${store.uri}`);
 }
 
-/** Gifts, as far as the group may have any. */
-async function readGifts(store: Store, place: PlayPlace & { kind: 'group' }, judged: Judged | null): Promise<Gift[]> {
-  return judged !== null && !isAwaited(judged.judge) ? [] : giftsOf(await readGiven(store, place));
+/** Rows, as far as the group may have any. */
+async function readGivenRows(
+  store: Store,
+  place: PlayPlace & { kind: 'group' },
+  judged: Judged | null,
+): Promise<GivenRow[]> {
+  return judged !== null && !isAwaited(judged.judge) ? [] : givenIn(await readGiven(store, place));
 }
 
 export function playedCalls(record: AttemptRecord, times: TimesFile | null): PlayedCall[] {

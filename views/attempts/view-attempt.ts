@@ -1,5 +1,5 @@
 /** A recorded attempt: the conversation by turns, without what earlier turns already showed. */
-import type { Gift } from '../../store/records/given-rewards.ts';
+import type { GivenRow } from '../../store/records/given-rewards.ts';
 import type { TimesFile } from '../../store/records/file-schemas.ts';
 import type { AttemptRecord, HostedCallRecord } from '../../store/records/trajectories.ts';
 import type {
@@ -35,14 +35,14 @@ export interface AttemptFacts extends VerdictDetails {
   readonly title: string;
   readonly times: TimesFile | null;
   /** Rewards that the group was given from outside. */
-  readonly gifts: readonly Gift[];
+  readonly givenRows: readonly GivenRow[];
   readonly adapterSha256: string | null;
   readonly policy: string | null;
   readonly neighbours: NeighboursOf<string>;
 }
 
 export function viewAttempt(record: AttemptRecord, facts: AttemptFacts, bounds: AttemptBounds): AttemptView {
-  const { row, title, times, gifts, explanation, scores, adapterSha256, policy, neighbours } = facts;
+  const { row, title, times, givenRows, explanation, scores, adapterSha256, policy, neighbours } = facts;
   const own = times?.attemptTimes?.[record.attempt];
   const hosted = record.hostedCalls ?? [];
   return {
@@ -60,7 +60,7 @@ export function viewAttempt(record: AttemptRecord, facts: AttemptFacts, bounds: 
     seconds: row.seconds,
     turns: viewTurns(playedCalls(record, times), bounds),
     hosted: hosted.slice(0, bounds.calls).map((call) => viewHosted(call, bounds.textLength)),
-    given: viewGiven(gifts, record.attempt),
+    given: viewGiven(givenRows, record.attempt),
     leftOut: describeLeftOut(record, bounds),
     neighbours,
   };
@@ -113,10 +113,10 @@ export function viewHosted(call: HostedCallRecord, textLength: number): HostedCa
 }
 
 /** Rewards with giver, time and reason, oldest first. */
-function viewGiven(gifts: readonly Gift[], attempt: number): GivenRewardView[] {
-  return gifts.flatMap((gift) => {
-    if (gift.kind !== 'reward' || gift.attempt !== attempt) return [];
-    const { reward, by, note, at, metrics } = gift;
+function viewGiven(givenRows: readonly GivenRow[], attempt: number): GivenRewardView[] {
+  return givenRows.flatMap((given) => {
+    if (given.kind !== 'reward' || given.attempt !== attempt) return [];
+    const { reward, by, note, at, metrics } = given;
     return [{ reward, by, note, at, ...(metrics !== undefined && { metrics }) }];
   });
 }

@@ -14,7 +14,7 @@ import {
 } from '../../store/layout.ts';
 import { childNumbers, GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { ManifestTimesSchema, readStored, TimesFileSchema, type TimesFile } from '../../store/records/file-schemas.ts';
-import { readGiven } from '../../store/records/given-rewards.ts';
+import { findClosed, readGiven } from '../../store/records/given-rewards.ts';
 import { listGroups } from '../../store/records/group-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { LaneSpan, LanesView } from '../api/run-views.ts';
@@ -107,7 +107,7 @@ async function readGroupSpans(store: Store, place: GroupPlace): Promise<PlacedSp
   const times = await readStored(store, groupTimesKey(place), TimesFileSchema);
   const played = playedSpan(place, times, { label: `group ${place.group}`, group: place.group });
   if (played === null) return [];
-  const closed = (await readGiven(store, place)).find((row) => row.kind === 'closed');
+  const closed = findClosed(await readGiven(store, place));
   if (closed === undefined || played.endedAt === null) return [{ lane: 'rollout', span: played }];
   const label = `group ${place.group} · rewards from outside`;
   const waited: LaneSpan = { ...played, label, startedAt: played.endedAt, endedAt: closed.at, kind: 'wait' };

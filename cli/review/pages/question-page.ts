@@ -3,7 +3,7 @@ import { commonLength, conversationOf, type Conversation } from '../../../store/
 import { markup, type Html } from '../../report/html.ts';
 import { plural } from '../../../core/format.ts';
 import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions/questions.ts';
-import { MAX_BY, MAX_NOTE } from '../../../store/records/give-reward.ts';
+import { MAX_BY, MAX_NOTE } from '../../../store/records/given-problems.ts';
 import { FIELDS, SCORE } from './attempt-page.ts';
 import { conversationHtml, textHtml } from './conversation.ts';
 import { page } from './page.ts';

@@ -3,10 +3,8 @@ import { formatAttemptId } from '../../../core/attempt-id.ts';
 import type { ExternalConfig, ReviewConfig } from '../../../core/contract.ts';
 import { answersTo, scoresOf } from '../../../core/review.ts';
 import { isClosed, listOpenSteps, type AwaitedGroup } from '../../../store/records/awaited-groups.ts';
-import { namePair } from '../../../store/records/give-comparison.ts';
 import { awaitedAttempts } from '../../../store/records/given-verdict.ts';
-import { planGroupPairs } from '../../../store/records/review-plan.ts';
-import { comparisonsIn, scoresIn } from '../../../store/records/review-verdict.ts';
+import { comparisonsIn, planGroupPairs, scoresIn } from '../../../store/records/review-verdict.ts';
 import type { AttemptRecord } from '../../../store/records/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 import { ReviewQueue, type ReviewProgress, type ReviewQuestion } from './review-queue.ts';
@@ -86,7 +84,8 @@ function pairsOf({ place, scenarioId, rollouts, rows }: AwaitedGroup, review: Re
   const records = new Map(rollouts.attempts.map((record) => [record.attempt, record]));
   const given = comparisonsIn(rows);
   return planGroupPairs(rollouts, review).pairs.map((pair) => {
-    const { left, right } = namePair(place, pair);
+    const left = formatAttemptId({ ...place, attempt: pair.left });
+    const right = formatAttemptId({ ...place, attempt: pair.right });
     return {
       id: pairId(left, right),
       answeredBy: answersTo(pair, given).map(({ by }) => by ?? ''),

@@ -8,7 +8,7 @@ import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
 import { parseCommit, weightsOf, type Commit } from '../manifest.ts';
 import { blobsOfConfig, blobsOfStep } from '../references.ts';
-import { readPrepared, readState, requireRun } from '../run-reader.ts';
+import { readPrepared, readState, requireRunFile } from '../run-reader.ts';
 import { blobsOfScenarios } from '../scenario-files.ts';
 import { findVocabulary } from '../vocabulary.ts';
 import type { Store } from '../../store.ts';
@@ -45,7 +45,7 @@ const IN_PLACES_OF_THEIR_OWN = new Set([
 
 /** A run that is being written is taken up to its last commit: the state is read first, and nothing beyond it is asked for. */
 export async function readContents(store: Store, run: string): Promise<RunContents> {
-  const { file } = await requireRun(store, run);
+  const file = await requireRunFile(store, run);
   const template = await readRunTemplate(store, file.config);
   const state = await readStateFile(store, run);
   const curve = await listAll(store, layout.curvePrefix(run));

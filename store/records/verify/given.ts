@@ -2,7 +2,7 @@
 import { canonicalJson } from '../../../core/hashes.ts';
 import { givenKey, givenPrefix, judgedKey, type GroupPlace } from '../../layout.ts';
 import { childNumbers } from '../children.ts';
-import { giftsOf, readGiven } from '../given-rewards.ts';
+import { givenIn, readGiven } from '../given-rewards.ts';
 import { judgeByGiven, type GivenRules } from '../given-verdict.ts';
 import type { StoredRollouts } from '../group-files.ts';
 import type { Judged } from '../trajectories.ts';
@@ -31,7 +31,7 @@ export async function verifyGiven(
   if (judged === null) return;
   if (closed === -1)
     findings.problem('verdicts', judgedKey(place), 'its group has no row that says when it was decided');
-  else if (!hasSameValues(judgeByGiven(played, giftsOf(rows), rules), judged))
+  else if (!hasSameValues(judgeByGiven(played, givenIn(rows), rules), judged))
     findings.problem('verdicts', judgedKey(place), 'its rewards are not those that were given');
 }
 

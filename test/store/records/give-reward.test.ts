@@ -32,11 +32,11 @@ const REFUSED: Readonly<Record<Exclude<RewardRefusal, 'abandoned-branch' | 'too-
   'key-reused': { attempt: '0.1.1.0', reward: 2, key: 'k' },
 };
 
-test.each(Object.entries(REFUSED))('%s, checked or given', async (reason, gift) => {
+test.each(Object.entries(REFUSED))('%s, checked or given', async (reason, given) => {
   const giver = await openGiver(store, 'demo');
-  const refused: RefusedReward | null = await giver.check(gift);
+  const refused: RefusedReward | null = await giver.check(given);
   expect(refused).toMatchObject({ outcome: 'refused', reason });
-  expect(await giver.give(gift)).toEqual(refused);
+  expect(await giver.give(given)).toEqual(refused);
 });
 
 test('abandoned-branch, after a rollback', async () => {

@@ -8,7 +8,7 @@ import { encodeJson } from '../../../store/bytes/json.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { givenKey } from '../../../store/layout.ts';
 import {
-  addGift,
+  addGiven,
   closeLedger,
   lastRewards,
   MOST_CHANGES,
@@ -41,8 +41,8 @@ describe.each(Object.entries(STORES))('a ledger %s', (_where, open) => {
   beforeEach(async () => {
     store = await open();
   });
-  const outcomeOf = async (gift: RewardRow | ComparisonRow): Promise<string> =>
-    (await addGift(store, PLACE, gift)).outcome;
+  const outcomeOf = async (given: RewardRow | ComparisonRow): Promise<string> =>
+    (await addGiven(store, PLACE, given)).outcome;
 
   test('keeps every row in order, and the last reward of an attempt counts', async () => {
     expect(await readGiven(store, PLACE)).toEqual([]);
@@ -62,29 +62,29 @@ describe.each(Object.entries(STORES))('a ledger %s', (_where, open) => {
   });
 
   test('writers at the same time lose no row', async () => {
-    const gifts = Array.from({ length: 8 }, (_, attempt) => rewardOf(attempt, attempt / 8));
-    const added = await Promise.all(gifts.map((gift) => addGift(store, PLACE, gift)));
-    expect(added.map(({ outcome }) => outcome)).toEqual(gifts.map(() => 'given'));
+    const givenRows = Array.from({ length: 8 }, (_, attempt) => rewardOf(attempt, attempt / 8));
+    const added = await Promise.all(givenRows.map((given) => addGiven(store, PLACE, given)));
+    expect(added.map(({ outcome }) => outcome)).toEqual(givenRows.map(() => 'given'));
     const rows = await readGiven(store, PLACE);
     expect(rows).toHaveLength(8);
     expect([...lastRewards(rows).keys()].toSorted((one, other) => one - other)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
   test('a reward given beside the decision is counted or refused, never both and never neither', async () => {
-    await addGift(store, PLACE, rewardOf(0, 1));
+    await addGiven(store, PLACE, rewardOf(0, 1));
     const [added, decided] = await Promise.all([
-      addGift(store, PLACE, rewardOf(1, 0.5)),
+      addGiven(store, PLACE, rewardOf(1, 0.5)),
       closeLedger(store, PLACE, 'timeout'),
     ]);
-    const isCounted = decided.gifts.some((gift) => gift.kind === 'reward' && gift.attempt === 1);
+    const isCounted = decided.givenRows.some((given) => given.kind === 'reward' && given.attempt === 1);
     expect(added.outcome).toBe(isCounted ? 'given' : 'closed');
   });
 
   test('once it is closed, it takes nothing, says why it was closed, and is closed as it was', async () => {
-    await addGift(store, PLACE, rewardOf(0, 1));
+    await addGiven(store, PLACE, rewardOf(0, 1));
     const first = await closeLedger(store, PLACE, 'complete');
     expect(await closeLedger(store, PLACE, 'timeout')).toEqual(first);
-    expect(await addGift(store, PLACE, rewardOf(1, 1))).toEqual({ outcome: 'closed', row: first.closed });
+    expect(await addGiven(store, PLACE, rewardOf(1, 1))).toEqual({ outcome: 'closed', row: first.closed });
     expect(await outcomeOf(rewardOf(0, 0))).toBe('closed');
     // A repeated import gives again what counted already.
     expect(await outcomeOf(rewardOf(0, 1))).toBe('same');
@@ -108,7 +108,7 @@ describe.each(Object.entries(STORES))('a ledger %s', (_where, open) => {
       await store.publish(givenKey(PLACE, number), encodeJson(rewardOf(0, number)));
     expect(await readGiven(store, PLACE)).toHaveLength(MOST_CHANGES);
     expect(await readGiven(store, PLACE, 90)).toHaveLength(MOST_CHANGES - 90);
-    expect(await addGift(store, PLACE, rewardOf(0, 0.5))).toMatchObject({
+    expect(await addGiven(store, PLACE, rewardOf(0, 0.5))).toMatchObject({
       outcome: 'full',
       row: { reward: MOST_CHANGES - 1 },
     });

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 
 import type { ExternalConfig, ReviewConfig } from '../../../core/contract.ts';
 import { judgeByGiven, missingAttempts } from '../../../store/records/given-verdict.ts';
-import type { Gift } from '../../../store/records/given-rewards.ts';
-import { planGroupPairs } from '../../../store/records/review-plan.ts';
+import type { GivenRow } from '../../../store/records/given-rewards.ts';
+import { planGroupPairs } from '../../../store/records/review-verdict.ts';
 import type { AttemptRecord, Rollouts } from '../../../store/records/trajectories.ts';
 
 const SHA = 'b'.repeat(64);
@@ -35,14 +35,20 @@ const reviewed = (more: Partial<ReviewConfig> = {}): { review: ReviewConfig } =>
   const weights = { review: 1, agent: 0 };
   return { review: { pairwise: true, comparisonsPerAttempt: 2, reviewers: 1, question: null, weights, ...more } };
 };
-const compared = (left: number, right: number, answer: 'left' | 'right' | 'equal', by = 'ada'): Gift => {
+const compared = (left: number, right: number, answer: 'left' | 'right' | 'equal', by = 'ada'): GivenRow => {
   return { ...at, kind: 'comparison', left, right, answer, by };
 };
-const scored = (attempt: number, reward: number, by = 'ada'): Gift => ({ ...at, kind: 'reward', attempt, reward, by });
-const judge = (rollouts: Rollouts, gifts: Gift[], external: ExternalConfig) =>
-  judgeByGiven({ rollouts, sha256: SHA }, gifts, { ...RULES, external });
-const missing = (rollouts: Rollouts, gifts: Gift[], external = reviewed()) =>
-  missingAttempts(rollouts, gifts, external).map(({ attempt }) => attempt);
+const scored = (attempt: number, reward: number, by = 'ada'): GivenRow => ({
+  ...at,
+  kind: 'reward',
+  attempt,
+  reward,
+  by,
+});
+const judge = (rollouts: Rollouts, givenRows: GivenRow[], external: ExternalConfig) =>
+  judgeByGiven({ rollouts, sha256: SHA }, givenRows, { ...RULES, external });
+const missing = (rollouts: Rollouts, givenRows: GivenRow[], external = reviewed()) =>
+  missingAttempts(rollouts, givenRows, external).map(({ attempt }) => attempt);
 
 test('the pairs of a group follow from its file: failed attempts are left out, and equal ones are shown once', () => {
   const rollouts = played('a', 'b', 'a', null, 'c', 'b');
@@ -71,7 +77,7 @@ test('answers to all pairs complete a group, and the same answers give the same 
   expect([a! > b!, b! > c!, failed]).toEqual([true, true, null]);
   expect(b).toBe(0.5);
   expect(verdict.scores).toEqual(verdict.rewards);
-  const others = answers.toReversed().map((gift) => ({ ...gift, by: 'bob', at: '2027-01-01T00:00:00.000Z' }));
+  const others = answers.toReversed().map((given) => ({ ...given, by: 'bob', at: '2027-01-01T00:00:00.000Z' }));
   expect(JSON.stringify(judge(rollouts, others, reviewed()))).toBe(JSON.stringify(verdict));
 });
 
@@ -85,22 +91,22 @@ test('once the time is over, attempts that nobody reviewed are dropped, or get t
   const rollouts = played('a', 'b', 'c', 'd');
   const { pairs } = planGroupPairs(rollouts, { comparisonsPerAttempt: 2 });
   const one = pairs[0]!;
-  const gifts = [compared(one.left, one.right, 'left')];
-  const dropped = judge(rollouts, gifts, reviewed()).rewards;
+  const givenRows = [compared(one.left, one.right, 'left')];
+  const dropped = judge(rollouts, givenRows, reviewed()).rewards;
   expect(dropped.filter((reward) => reward !== null)).toHaveLength(2);
   expect(dropped[one.left]).toBe(0.819448);
-  const filled = judge(rollouts, gifts, { ...reviewed(), onTimeout: 0.25 }).rewards;
+  const filled = judge(rollouts, givenRows, { ...reviewed(), onTimeout: 0.25 }).rewards;
   expect(filled.filter((reward) => reward === 0.25)).toHaveLength(2);
-  expect(judge(rollouts, gifts, { ...reviewed(), minimum: 3 }).rewards).toEqual([null, null, null, null]);
+  expect(judge(rollouts, givenRows, { ...reviewed(), minimum: 3 }).rewards).toEqual([null, null, null, null]);
 });
 
 test('scores one by one: each attempt waits for as many reviewers as are wanted, and gets their mean', () => {
   const rollouts = played('a', 'b', null);
   const external = reviewed({ pairwise: false, reviewers: 2 });
-  const gifts = [scored(0, 0.2), scored(0, 0.4, 'bob'), scored(1, 1), scored(1, 0.5)];
-  expect(missing(rollouts, gifts, external)).toEqual([1]);
-  expect(missing(rollouts, [...gifts, scored(1, 0, 'bob')], external)).toEqual([]);
-  const { rewards } = judge(rollouts, [...gifts, scored(1, 0, 'bob')], external);
+  const givenRows = [scored(0, 0.2), scored(0, 0.4, 'bob'), scored(1, 1), scored(1, 0.5)];
+  expect(missing(rollouts, givenRows, external)).toEqual([1]);
+  expect(missing(rollouts, [...givenRows, scored(1, 0, 'bob')], external)).toEqual([]);
+  const { rewards } = judge(rollouts, [...givenRows, scored(1, 0, 'bob')], external);
   expect(rewards[0]).toBeCloseTo(0.3);
   expect(rewards.slice(1)).toEqual([0.25, null]);
 });

@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { givenKey } from '../../../store/layout.ts';
-import { addGift, closeLedger, type RewardRow } from '../../../store/records/given-rewards.ts';
+import { addGiven, closeLedger, type RewardRow } from '../../../store/records/given-rewards.ts';
 import { judgeByGiven } from '../../../store/records/given-verdict.ts';
 import { parseRollouts, type StoredRollouts } from '../../../store/records/group-files.ts';
 import { encodeRollouts, type Judged } from '../../../store/records/trajectories.ts';
@@ -27,7 +27,7 @@ beforeEach(async () => {
   store = new FileStore(root);
   const attempts = [0, 1].map((attempt) => attemptOf(attempt, [], { reward: null }));
   played = await parseRollouts(await encodeRollouts(rolloutsOf(attempts)), 'rollouts');
-  for (const attempt of [0, 1]) await addGift(store, PLACE, rewardOf(attempt, attempt));
+  for (const attempt of [0, 1]) await addGiven(store, PLACE, rewardOf(attempt, attempt));
 });
 
 const rewardOf = (attempt: number, reward: number): RewardRow => {
@@ -42,13 +42,13 @@ async function problemsOf(judged: Judged | null): Promise<string[]> {
 
 test('a decided group whose verdict follows from its rows is intact, and one that still waits', async () => {
   expect(await problemsOf(null)).toEqual([]);
-  const { gifts } = await closeLedger(store, PLACE, 'complete');
-  expect(await problemsOf(judgeByGiven(played, gifts, RULES))).toEqual([]);
+  const { givenRows } = await closeLedger(store, PLACE, 'complete');
+  expect(await problemsOf(judgeByGiven(played, givenRows, RULES))).toEqual([]);
 });
 
 test('a verdict with other rewards, or without the row that decides, is found', async () => {
-  const { gifts } = await closeLedger(store, PLACE, 'complete');
-  const judged = judgeByGiven(played, gifts, RULES);
+  const { givenRows } = await closeLedger(store, PLACE, 'complete');
+  const judged = judgeByGiven(played, givenRows, RULES);
   const found = await problemsOf({ ...judged, rewards: [0, 2] });
   expect(found).toEqual(['groups/0.judged.json: its rewards are not those that were given']);
   rmSync(join(root, givenKey(PLACE, 2)));

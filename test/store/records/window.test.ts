@@ -22,7 +22,7 @@ import { judgedKey, manifestKey, stepVerdictKey } from '../../../store/layout.ts
 import { listAwaited } from '../../../store/records/awaited-groups.ts';
 import { copyRun } from '../../../store/records/copy/copy-run.ts';
 import { openGiver } from '../../../store/records/give-reward.ts';
-import { addGift } from '../../../store/records/given-rewards.ts';
+import { addGiven } from '../../../store/records/given-rewards.ts';
 import { summariseUnjudged } from '../../../store/records/group-result.ts';
 import { findPosition, openBranch } from '../../../store/records/lineage.ts';
 import { planPrune } from '../../../store/records/prune.ts';
@@ -61,7 +61,7 @@ const openActivities = () => ({
 async function reward(name: string): Promise<void> {
   const [step = 0, group = 0] = name.split('.').map(Number);
   const row = { schema: 1, kind: 'reward', by: null, note: null, at: new Date().toISOString(), key: null } as const;
-  for (const attempt of [0, 1]) await addGift(store, { ...place(step), group }, { ...row, attempt, reward: attempt });
+  for (const attempt of [0, 1]) await addGiven(store, { ...place(step), group }, { ...row, attempt, reward: attempt });
 }
 
 /** Takes a step like the workflow; these groups get their rewards while it waits. */

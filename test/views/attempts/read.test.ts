@@ -106,9 +106,9 @@ test('rewards by name, by role, and metrics that were given are shown by their n
     givenMetrics: each({ stars: 4 }),
   };
   const store = await fixture({ verdict });
-  const gift = { schema: 1, kind: 'reward', attempt: 2, reward: 0.75, by: 'ann', note: 'good', key: null } as const;
+  const given = { schema: 1, kind: 'reward', attempt: 2, reward: 0.75, by: 'ann', note: 'good', key: null } as const;
   const at = '2026-11-01T10:00:00.000Z';
-  await store.publish(layout.givenKey({ run: 'demo', branch: 0, step: 1, group: 0 }, 0), encodeJson({ ...gift, at }));
+  await store.publish(layout.givenKey({ run: 'demo', branch: 0, step: 1, group: 0 }, 0), encodeJson({ ...given, at }));
   const view = await viewAttemptOf(contextOf(store), 'demo', '0.1.0.2');
   expect(view.scores).toEqual({ 'reward/human': 0.75, 'role/buyer': 1 });
   expect(view.metrics).toMatchObject({ stars: 4 });
