@@ -4,7 +4,7 @@ export const gcCommand = defineCommand({
   name: 'gc',
   summary: 'show what nothing in the store needs any more, or remove it',
   details: [
-    'Garbage is: blobs that no run, commit or schedule names; writes that were never finished, because their writer was',
+    'Garbage is: blobs that no run, commit or schedule needs; writes that were never finished, because their writer was',
     'killed; journals of runs that have ended; folders of runs without a run.json, as an interrupted copy leaves them.',
     'Without --remove nothing is changed. What was written within --older-than stays, so that runs in progress are safe.',
     'A run that failed and whose journals are gone can be continued, but makes the calls of its unfinished step again.',
@@ -13,7 +13,7 @@ export const gcCommand = defineCommand({
   examples: ['temper gc', 'temper gc --remove --older-than 1w'],
   arguments: {},
   flags: {
-    remove: { kind: 'boolean', description: 'remove it; the plan is made again right before' },
+    remove: { kind: 'boolean', description: 'remove it; what is written meanwhile stays' },
     'older-than': {
       kind: 'text',
       placeholder: 'T',

@@ -4,16 +4,15 @@
  * more, and deleting it again does the rest.
  */
 import { badConfig, type TemperError } from '../../core/failures.ts';
-import { parsePolicyName } from '../../core/policy-name.ts';
+import { parsePolicyName, policyName } from '../../core/policy-name.ts';
 import { BLOBS_PREFIX, productionPrefix, runKey, runPrefix } from '../layout.ts';
-import { forgetDeletion, isBeingDeleted, markDeleted } from './deletions.ts';
-import { readIntended } from './intended.ts';
-import { blobHash, describeRuns, readNamed, readScheduled, type RunFolder } from './named.ts';
-import { sizeOf } from './checkpoints.ts';
-import { adapterHashes, readCommits } from './prune.ts';
-import { isUnderWay, requireRun } from './run-reader.ts';
-import { readServers } from './servers.ts';
 import type { Store, StoredObject } from '../store.ts';
+import { sizeOf } from './checkpoints.ts';
+import { forgetDeletion, isBeingDeleted, markDeleted } from './deletions.ts';
+import { blobHash, describeRuns, sweep } from './garbage.ts';
+import { findTwins, liveBlobs, neededCheckpoints } from './live-blobs.ts';
+import { requireRunFile } from './run-reader.ts';
+import { readStoreIndex, type StoreIndex } from './store-index.ts';
 
 export interface RunDeletion {
   /** In its folder, and of its production. */
@@ -27,52 +26,58 @@ export interface RunDeletion {
 
 /** `withProduction`: its recordings, feedback and promotions may go, too. */
 export async function planRunDeletion(store: Store, run: string, withProduction = false): Promise<RunDeletion> {
-  if (!(await isBeingDeleted(store, run))) await refuseNeeded(store, run, withProduction);
-  const folders = await describeRuns(store);
-  const own = folders.filter((folder) => folder.run === run);
-  const others = folders.filter((folder) => folder.run !== run);
-  const named = await readNamed(store, own);
-  const elsewhere = [await readNamed(store, others), await readScheduled(store)];
-  const leftBecause = await findTwin(store, run, others);
-  const blobs: StoredObject[] = [];
-  for await (const blob of store.describe(BLOBS_PREFIX)) {
-    const isOwn = named.has(blobHash(blob)) && !elsewhere.some((hashes) => hashes.has(blobHash(blob)));
-    if (leftBecause === null && isOwn) blobs.push(blob);
-  }
-  const objects = own.flatMap((folder) => folder.objects);
-  for await (const object of store.describe(productionPrefix(run))) objects.push(object);
-  return { objects, blobs, leftBecause, bytes: sizeOf([...objects, ...blobs]) };
+  return plan(store, run, (await isBeingDeleted(store, run)) ? null : { withProduction });
 }
 
+/** Plans again once the name is marked: another process may have continued the run before, and after that none does. */
 export async function deleteRun(store: Store, run: string, withProduction = false): Promise<RunDeletion> {
-  if (!(await isBeingDeleted(store, run))) {
-    await refuseNeeded(store, run, withProduction);
+  const rules = (await isBeingDeleted(store, run)) ? null : { withProduction };
+  if (rules !== null) {
+    await plan(store, run, rules);
     await markDeleted(store, run);
-    await refuseContinued(store, run, withProduction);
   }
-  const plan = await planRunDeletion(store, run);
-  const file = plan.objects.find(({ key }) => key === runKey(run));
-  if (file !== undefined) await store.removeUnchanged(file);
-  for (const blob of plan.blobs) await store.removeUnchanged(blob);
+  const { objects, ...planned } = await plan(store, run, rules).catch(async (error: unknown) => {
+    if (rules !== null) await forgetDeletion(store, run);
+    throw error;
+  });
+  await sweep(
+    store,
+    objects.filter(({ key }) => key === runKey(run)),
+  );
+  await sweep(store, planned.blobs);
   await store.removeFolder(productionPrefix(run));
   await store.removeFolder(runPrefix(run));
   await forgetDeletion(store, run);
-  return plan;
+  return { objects, ...planned };
 }
 
-/** Another process may have continued the run before it was marked; after that none does. */
-async function refuseContinued(store: Store, run: string, withProduction: boolean): Promise<void> {
-  try {
-    await refuseNeeded(store, run, withProduction);
-  } catch (error) {
-    await forgetDeletion(store, run);
-    throw error;
-  }
+/** `rules`: null for a run whose deletion has begun, which nothing refuses any more. */
+async function plan(store: Store, run: string, rules: { withProduction: boolean } | null): Promise<RunDeletion> {
+  if (rules !== null) await requireRunFile(store, run);
+  const objects = (await describeRuns(store)).get(run) ?? [];
+  const recorded = await describeAll(store, productionPrefix(run));
+  const described = await describeAll(store, BLOBS_PREFIX);
+  const index = await readStoreIndex(store);
+  if (rules !== null) refuseNeeded(index, run, rules.withProduction || recorded.length === 0);
+  const own = index.runs.filter((each) => each.run === run);
+  const whole = own.flatMap(({ steps }) => steps).map((step) => [policyName(step), false] as const);
+  const named = liveBlobs({ runs: own, schedules: [] }, new Map(whole));
+  const live = liveBlobs({ ...index, runs: index.runs.filter((each) => each.run !== run) });
+  const isOwn = (blob: StoredObject) => named.has(blobHash(blob)) && !live.has(blobHash(blob));
+  const leftBecause = findReasonToLeave(index, run);
+  const blobs = leftBecause === null ? described.filter(isOwn) : [];
+  const all = [...objects, ...recorded];
+  return { objects: all, blobs, leftBecause, bytes: sizeOf([...all, ...blobs]) };
 }
 
-async function refuseNeeded(store: Store, run: string, withProduction: boolean): Promise<void> {
-  await requireRun(store, run);
-  if (await isUnderWay(store, run)) {
+async function describeAll(store: Store, prefix: string): Promise<StoredObject[]> {
+  const objects: StoredObject[] = [];
+  for await (const object of store.describe(prefix)) objects.push(object);
+  return objects;
+}
+
+function refuseNeeded(index: StoreIndex, run: string, mayLoseProduction: boolean): void {
+  if (index.runs.some((each) => each.run === run && each.isUnderWay)) {
     const remedy = `end it with temper stop ${run} or temper cancel ${run}`;
     throw refusal(
       run,
@@ -80,12 +85,11 @@ async function refuseNeeded(store: Store, run: string, withProduction: boolean):
       `${remedy}; if no server knows it any more, remove its folder and run temper gc`,
     );
   }
-  for (const [policy, because] of await readIntended(store, run))
+  for (const [policy, because] of neededCheckpoints(index, run))
     if (parsePolicyName(policy)?.run === run) throw refusal(run, `${policy}: ${because}`, 'end that first');
-  const recording = (await readServers(store)).find(({ records }) => records === run);
+  const recording = index.servers.find(({ records }) => records === run);
   if (recording !== undefined) throw refusal(run, `${recording.by} records under its name`, 'end that first');
-  const { done } = await store.describe(productionPrefix(run))[Symbol.asyncIterator]().next();
-  if (withProduction || done === true) return;
+  if (mayLoseProduction) return;
   const remedy = 'pass --with-production to delete these, too';
   throw refusal(run, 'it has recordings, feedback or promotions', remedy);
 }
@@ -94,16 +98,14 @@ function refusal(run: string, because: string, remedy: string): TemperError {
   return badConfig(`the run ${run} cannot be deleted (${because}); ${remedy}`);
 }
 
-/** A run in progress that makes the same bytes finds a blob in its place, and names it only later. */
-async function findTwin(store: Store, run: string, others: readonly RunFolder[]): Promise<string | null> {
-  const adapters = new Set((await readCommits(store, run)).flatMap(adapterHashes));
-  for (const { run: other, isRun } of others) {
-    if (!isRun) return `the folder runs/${other} has no run.json: it may be a copy that is under way`;
-    if (!(await isUnderWay(store, other))) continue;
-    const commits = await readCommits(store, other);
-    if (commits.length === 0) return `the run ${other} is about to make its first checkpoint`;
-    if (commits.flatMap(adapterHashes).some((sha256) => adapters.has(sha256)))
-      return `the run ${other} in progress has some of the same weights`;
-  }
-  return null;
+/** Blobs that something may be about to name. */
+function findReasonToLeave(index: StoreIndex, run: string): string | null {
+  const arriving = index.runs.find((each) => each.run !== run && each.file === null);
+  if (arriving !== undefined)
+    return `the folder runs/${arriving.run} has no run.json: it may be a copy that is under way`;
+  const [twin] = findTwins(index, run);
+  if (twin === undefined) return null;
+  return twin.after === null
+    ? `the run ${twin.run} is about to make its first checkpoint`
+    : `the run ${twin.run} in progress has some of the same weights`;
 }

@@ -3,21 +3,18 @@
  * command. Manifests, rollouts and verdicts stay for the life of the run. A step is marked before its first blob is
  * removed.
  */
-import pLimit from 'p-limit';
 import type { BlobRef, Branch, RunState } from '../../core/contract.ts';
 import { badConfig } from '../../core/failures.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { checkpointName, policyName } from '../../core/policy-name.ts';
-import { listCheckpoints, listSteps, metricOf, rankByMetric, sizeOf, type CheckpointEntry } from './checkpoints.ts';
-import { childNumbers } from './children.ts';
+import { listCheckpoints, metricOf, rankByMetric, sizeOf, type CheckpointEntry } from './checkpoints.ts';
 import { readStored, RunFileSchema } from './file-schemas.ts';
-import { readIntended } from './intended.ts';
-import { branchesPrefix, runKey, viewPrefix, type StepPlace } from '../layout.ts';
+import { runKey, viewPrefix, type StepPlace } from '../layout.ts';
 import { readLineage, readOldestSampler } from './lineage.ts';
-import { policiesOf, weightsOf, type Commit } from './manifest.ts';
-import { blobsWith, blobsWithout, markPruned, readPruned, type Pruned } from './pruned.ts';
-import { readAllReferences } from './references.ts';
-import { isUnderWay, listRuns, readCommit, readState } from './run-reader.ts';
+import { comparedAdapters, findTwins, hasBareBranch, liveBlobs, neededCheckpoints } from './live-blobs.ts';
+import { weightsOf } from './manifest.ts';
+import { blobsWithout, markPruned, type Pruned } from './pruned.ts';
+import { readStoreIndex, type StoreIndex } from './store-index.ts';
 import type { Store } from '../store.ts';
 
 export interface Retention {
@@ -58,9 +55,6 @@ export interface PrunePlan {
  * steps overlap, both were sampled from older ones.
  */
 const NEEDED_LAST = 2;
-/** Manifests that are read at the same time. */
-const AT_ONCE = 32;
-
 const KEEP_NONE: Retention = { keepLast: 0, keepBest: [], keepEvery: null };
 
 export async function planPrune(store: Store, run: string, what: Retention | NamedSteps): Promise<PrunePlan> {
@@ -68,30 +62,22 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
   const checkpoints = await listCheckpoints(store, run);
   if (retention.asOf === undefined)
     for (const { metric } of retention.keepBest) requireMetric(checkpoints, run, metric);
-  const reasons = reasonsToKeep(checkpoints, retention, {
-    state: await readState(store, run),
-    needed: NEEDED_LAST + (await readOldestSampler(store, run)),
-  });
-  // It may begin after any step: its first manifest will tell.
-  if (await hasBareBranch(store, run, checkpoints))
-    keepAhead(checkpoints, 0, reasons, 'a branch was started and has no step yet');
-  for (const twin of await findTwins(store, run, checkpoints))
-    keepAhead(checkpoints, twin, reasons, 'another run is about to make the same weights');
-  const [intended, compared] = [await readIntended(store), await readAllReferences(store)];
-  for (const checkpoint of checkpoints) {
-    const references = weightsOf(checkpoint.commit.manifest).map(({ sha256 }) => compared.get(sha256));
-    const because = intended.get(policyName(checkpoint)) ?? references.find((reason) => reason !== undefined);
-    if (because !== undefined && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
-  }
-  if ('steps' in what) keepUnnamed(checkpoints, what, reasons, { run, lineage: await readLineage(store, run) });
+  const needed = NEEDED_LAST + (await readOldestSampler(store, run));
+  const lineage = 'steps' in what ? await readLineage(store, run) : [];
+  // Last: of a large store it takes its time, in which a branch may begin.
+  const index = await readStoreIndex(store, checkpoints);
+  const state = index.runs.find((each) => each.run === run)?.state ?? null;
+  const reasons = reasonsToKeep(checkpoints, retention, { state, needed });
+  keepUsed(index, run, checkpoints, reasons);
+  if ('steps' in what) keepUnnamed(checkpoints, what, reasons, { run, lineage });
   const goal = (entry: CheckpointEntry): Pruned => {
     if (reasons.has(entry)) return false;
     return retention.asOf === undefined || !wasEvaluated(entry) || 'optimizer';
   };
-  const needed = await neededBlobs(store, run, checkpoints, goal);
+  const live = liveBlobs(index, new Map(checkpoints.map((entry) => [policyName(entry), goal(entry)])));
   const unneeded = ({ commit, there }: CheckpointEntry, to: Pruned) => {
     const gone = new Set(blobsWithout(commit.manifest, to).map(({ sha256 }) => sha256));
-    return there.filter(({ sha256 }) => gone.has(sha256) && !needed.has(sha256));
+    return there.filter(({ sha256 }) => gone.has(sha256) && !live.has(sha256));
   };
   const pruned = checkpoints.flatMap((entry): PrunedCheckpoint[] => {
     const to = goal(entry);
@@ -113,9 +99,8 @@ export async function planPrune(store: Store, run: string, what: Retention | Nam
 }
 
 /**
- * Plans, and plans again right before anything goes: of a large store a plan takes its time, in which a branch may have
- * begun. Marks first, views next, blobs last: killed anywhere, it can be done again, and readers know what they miss.
- * `check` throws if it must not go on.
+ * Marks first, views next, blobs last: killed anywhere, it can be done again, and readers know what they miss. `check`
+ * throws if it must not go on.
  */
 export async function prune(
   store: Store,
@@ -123,8 +108,7 @@ export async function prune(
   retention: Retention | NamedSteps,
   check: () => void = () => undefined,
 ): Promise<PrunePlan> {
-  const first = await planPrune(store, run, retention);
-  const plan = first.pruned.length === 0 ? first : bothPlan(first, await planPrune(store, run, retention));
+  const plan = await planPrune(store, run, retention);
   for (const checkpoint of plan.pruned) {
     check();
     await markPruned(store, checkpoint, checkpoint.to);
@@ -137,17 +121,24 @@ export async function prune(
   return plan;
 }
 
+/** What something in the store uses, or is about to. */
+function keepUsed(index: StoreIndex, run: string, checkpoints: readonly CheckpointEntry[], reasons: Reasons): void {
+  // A branch may begin after any step: its first manifest will tell.
+  if (index.runs.some((each) => each.run === run && hasBareBranch(each)))
+    keepAhead(checkpoints, 0, reasons, 'a branch was started and has no step yet');
+  for (const { after } of findTwins(index, run))
+    if (after !== null) keepAhead(checkpoints, after, reasons, 'another run is about to make the same weights');
+  const [used, compared] = [neededCheckpoints(index), comparedAdapters(index)];
+  for (const checkpoint of checkpoints) {
+    const references = weightsOf(checkpoint.commit.manifest).map(({ sha256 }) => compared.get(sha256));
+    const because = used.get(policyName(checkpoint)) ?? references.find((reason) => reason !== undefined);
+    if (because !== undefined && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
+  }
+}
+
 /** By playing its agent, or on held-out examples. */
 function wasEvaluated({ evaluation, commit }: CheckpointEntry): boolean {
   return evaluation !== null || commit.manifest.metrics['heldOutLoss'] !== undefined;
-}
-
-function bothPlan(first: PrunePlan, second: PrunePlan): PrunePlan {
-  const goals = new Map(first.pruned.map(({ commit, to }) => [commit.sha256, to]));
-  const unneeded = new Set(first.blobs.map(({ sha256 }) => sha256));
-  const pruned = second.pruned.filter(({ commit, to }) => goals.get(commit.sha256) === to);
-  const blobs = second.blobs.filter(({ sha256 }) => unneeded.has(sha256));
-  return { kept: second.kept, pruned, blobs, bytes: sizeOf(blobs) };
 }
 
 /** Steps between two prunings of a run in progress: each reads the whole store. */
@@ -272,72 +263,8 @@ function hasOwnParent(entry: CheckpointEntry, checkpoints: readonly CheckpointEn
   return parent === undefined || parent.branch === entry.branch;
 }
 
-/** Blobs that this run's checkpoints will keep, and those that other runs' checkpoints have. */
-async function neededBlobs(
-  store: Store,
-  run: string,
-  checkpoints: readonly CheckpointEntry[],
-  goal: (entry: CheckpointEntry) => Pruned,
-): Promise<Set<string>> {
-  const own = checkpoints.flatMap((entry) => blobsWith(entry.commit.manifest, goal(entry)));
-  const needed = new Set(own.map(({ sha256 }) => sha256));
-  const limit = pLimit(AT_ONCE);
-  for (const other of (await listRuns(store)).filter((name) => name !== run)) {
-    const readKept = async (place: StepPlace) => {
-      const pruned = await readPruned(store, place);
-      const commit = pruned === true ? null : await readCommit(store, place);
-      return commit === null ? [] : blobsWith(commit.manifest, pruned);
-    };
-    const kept = await Promise.all((await listSteps(store, other)).map((place) => limit(readKept, place)));
-    for (const { sha256 } of kept.flat()) needed.add(sha256);
-  }
-  return needed;
-}
-
-/**
- * A run in progress whose newest checkpoint is one of this run's makes this run's next ones, too: it finds a blob in its
- * place and commits a manifest that names it. What lies ahead of it is not removed before that. A run that only began with
- * the same bytes, as those of one seed do, makes others.
- */
-async function findTwins(store: Store, run: string, checkpoints: readonly CheckpointEntry[]): Promise<number[]> {
-  const known = new Set(checkpoints.flatMap(({ commit }) => adapterHashes(commit)));
-  const isShared = (commit: Commit) => adapterHashes(commit).some((sha256) => known.has(sha256));
-  const steps: number[] = [];
-  for (const other of (await listRuns(store)).filter((name) => name !== run)) {
-    if (!(await isUnderWay(store, other))) continue;
-    const commits = await readCommits(store, other);
-    const shared = commits.filter(isShared);
-    const manifests = commits.map(({ manifest }) => manifest);
-    const branch = Math.max(...manifests.map((each) => each.branch));
-    const newest = commits.findLast(({ manifest }) => manifest.branch === branch);
-    if (newest === undefined || shared.length === 0) continue;
-    if (isShared(newest) || (await hasBareBranch(store, other, manifests)))
-      steps.push(Math.max(...shared.map(({ manifest }) => manifest.step)));
-  }
-  return steps;
-}
-
-export function adapterHashes({ manifest }: Commit): string[] {
-  return policiesOf(manifest).map(([, { adapter }]) => adapter.sha256);
-}
-
-export async function readCommits(store: Store, run: string): Promise<Commit[]> {
-  const limit = pLimit(AT_ONCE);
-  const commits = await Promise.all((await listSteps(store, run)).map((place) => limit(readCommit, store, place)));
-  return commits.filter((commit) => commit !== null);
-}
-
 function keepAhead(checkpoints: readonly CheckpointEntry[], from: number, reasons: Reasons, because: string): void {
   for (const checkpoint of checkpoints) {
     if (checkpoint.step > from && !reasons.has(checkpoint)) reasons.set(checkpoint, because);
   }
-}
-
-async function hasBareBranch(
-  store: Store,
-  run: string,
-  checkpoints: readonly { readonly branch: number }[],
-): Promise<boolean> {
-  const branches = await childNumbers(store, branchesPrefix(run));
-  return branches.some((branch) => checkpoints.every((checkpoint) => checkpoint.branch !== branch));
 }

@@ -3,10 +3,10 @@ import type { z } from 'zod';
 
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
-import { childNames, childNumbers } from './children.ts';
-import { ConclusionFileSchema, FiringFileSchema, parseStored, readStored, ScheduleFileSchema } from './file-schemas.ts';
-import { decodeJson, encodeJson } from '../bytes/json.ts';
-import { conclusionKey, firingKey, firingsPrefix, scheduleKey, SCHEDULES_PREFIX } from '../layout.ts';
+import { childNumbers } from './children.ts';
+import { ConclusionFileSchema, FiringFileSchema, readStored, ScheduleFileSchema } from './file-schemas.ts';
+import { encodeJson } from '../bytes/json.ts';
+import { conclusionKey, firingKey, firingsPrefix, scheduleKey } from '../layout.ts';
 import type { Store } from '../store.ts';
 
 /** Content of `schedules/<name>/schedule.json`: retention reads it without asking Temporal. */
@@ -16,7 +16,7 @@ export interface NewSchedule {
   from: Checkpoint | null;
 }
 
-type ScheduleFile = z.output<typeof ScheduleFileSchema>;
+export type ScheduleFile = z.output<typeof ScheduleFileSchema>;
 
 /** Before Temporal has the schedule: from then on it may fire at any moment. */
 export async function recordSchedule(store: Store, schedule: string, { config, from }: NewSchedule): Promise<void> {
@@ -30,20 +30,6 @@ export async function recordSchedule(store: Store, schedule: string, { config, f
 export async function recordScheduleDeleted(store: Store, schedule: string): Promise<void> {
   const file = await readStored(store, scheduleKey(schedule), ScheduleFileSchema);
   if (file !== null) await store.replace(scheduleKey(schedule), encodeJson({ ...file, isDeleted: true }));
-}
-
-export interface ActiveSchedule extends Pick<ScheduleFile, 'from' | 'config'> {
-  name: string;
-}
-
-/** Those that were not deleted. */
-export async function readActiveSchedules(store: Store): Promise<ActiveSchedule[]> {
-  const active: ActiveSchedule[] = [];
-  for (const name of await childNames(store, SCHEDULES_PREFIX)) {
-    const file = await readStored(store, scheduleKey(name), ScheduleFileSchema);
-    if (file !== null && !file.isDeleted) active.push({ name, from: file.from, config: file.config });
-  }
-  return active;
 }
 
 /** `schedules/<name>/<n>.json`. */
@@ -75,21 +61,8 @@ export function newestOf(firings: readonly Firing[]): Checkpoint | null {
 
 async function readFiring(store: Store, schedule: string, number: number): Promise<Firing | null> {
   const [firing, conclusion] = await Promise.all([
-    store.read(firingKey(schedule, number)),
-    store.read(conclusionKey(schedule, number)),
+    readStored(store, firingKey(schedule, number), FiringFileSchema),
+    readStored(store, conclusionKey(schedule, number), ConclusionFileSchema),
   ]);
-  if (firing === null) return null;
-  const ended =
-    conclusion &&
-    parseStored(
-      ConclusionFileSchema,
-      decodeJson(conclusion, conclusionKey(schedule, number)),
-      conclusionKey(schedule, number),
-    );
-  const file = parseStored(
-    FiringFileSchema,
-    decodeJson(firing, firingKey(schedule, number)),
-    firingKey(schedule, number),
-  );
-  return { ...file, number, checkpoint: ended?.checkpoint ?? null };
+  return firing && { ...firing, number, checkpoint: conclusion?.checkpoint ?? null };
 }

@@ -115,8 +115,8 @@ export const LOSSES: readonly Mutant[] = [
   ...breaking('gpu-worker/temper_gpu/training/step.py', 'gpu-worker/tests/training/test_regularisers.py', [
     ['the divergence is not weighed by a correction', 'laid.factors_N * policy_kl_penalty', 'policy_kl_penalty'],
   ]),
-  ...breaking('store/records/references.ts', 'test/store/records/reference.test.ts', [
-    ["another run's reference is pruned", 'references.set(sha256, `the run', 'references.delete(`the run'],
+  ...breaking('store/records/live-blobs.ts', 'test/store/records/reference.test.ts', [
+    ["another run's reference is pruned", 'compared.set(sha256, `the run', 'compared.delete(`the run'],
   ]),
   ...breaking('store/records/copy/contents.ts', 'test/store/records/reference.test.ts', [
     [

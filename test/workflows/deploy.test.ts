@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { deploymentWorkflowId, storeQueue } from '../../core/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { listDeployments } from '../../store/records/deployments.ts';
-import { readIntended } from '../../store/records/intended.ts';
+import { neededCheckpoints } from '../../store/records/live-blobs.ts';
+import { readStoreIndex } from '../../store/records/store-index.ts';
 import { temporaryProject } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { startHub } from '../outbound/deploy/hub-stand-in.ts';
@@ -44,7 +45,8 @@ test('temper deploy starts the workflow or joins it, follows it, and deploys aga
   });
   expect(recorded?.card).toContain('base_model: "base/model"\nlibrary_name: "peft"');
   // Weights that are being deployed are kept.
-  expect([...(await readIntended(store))]).toContainEqual(['demo@2', 'it is being deployed to huggingface']);
+  const needed = neededCheckpoints(await readStoreIndex(store));
+  expect(needed.get('demo@2')).toBe('it is being deployed to huggingface');
   const storeId = await store.id();
   const handle = client.workflow.getHandle(deploymentWorkflowId(storeId, 'demo', recorded!.id));
   expect(await (await handle.describe()).staticSummary()).toBe('demo@2 to huggingface');

@@ -7,8 +7,9 @@ import { expect, inject, test } from 'vitest';
 import type { InitialiseInput, TrainInput } from '../../core/contract.ts';
 import { runWorkflowId, scheduleId } from '../../core/queues.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readActiveSchedules, readFirings } from '../../store/records/schedules.ts';
+import { readFirings } from '../../store/records/schedules.ts';
 import { readRun } from '../../store/records/run-reader.ts';
+import { readStoreIndex } from '../../store/records/store-index.ts';
 import { temperRun } from '../../workflows/search-attributes.ts';
 import type { FakeOptions } from './fake-activities.ts';
 import { createGate, eventually, quietRuntime } from './harness.ts';
@@ -199,8 +200,10 @@ test('a failure in a backfill pauses the schedule, not the times to come; its ti
 
 /** Steps that each schedule trains, as the store records them for those who remove weights. */
 async function activeSteps({ store }: Scheduled): Promise<Record<string, unknown>> {
-  const active = await readActiveSchedules(store);
-  return Object.fromEntries(active.map(({ name, config }) => [name, config['steps']]));
+  const { schedules } = await readStoreIndex(store);
+  return Object.fromEntries(
+    schedules.flatMap(({ name, file }) => (file === null ? [] : [[name, file.config['steps']]])),
+  );
 }
 
 test('a schedule is made once; made anew under its name it goes on from its last checkpoint', async () => {

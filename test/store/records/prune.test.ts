@@ -115,18 +115,38 @@ test('what a schedule that has not fired begins with is kept, and its judge and 
 
 test('a branch that is opened while a large store is being read keeps what it begins with', async () => {
   await makeRun(store, { steps: 6 });
-  const list = store.list.bind(store);
-  let lists = 0;
-  // The first plan is over when the branches are looked up for the second time.
-  vi.spyOn(store, 'list').mockImplementation(async function* (prefix) {
-    if (prefix === layout.branchesPrefix('demo') && (lists += 1) === 4)
+  await makeRun(store, { run: 'other', seed: 2, steps: 1 });
+  const read = store.read.bind(store);
+  let opened = 0;
+  // The manifests of other runs are read after all of this one.
+  vi.spyOn(store, 'read').mockImplementation(async (key) => {
+    if (key === layout.manifestKey({ run: 'other', branch: 0, step: 1 }) && (opened += 1) === 1)
       await openBranch(store, 'demo', { requestId: 'back', step: 3 });
-    yield* list(prefix);
+    return read(key);
   });
   const { pruned } = await prune(store, 'demo', LEAN);
-  expect(lists).toBeGreaterThanOrEqual(4);
+  expect(opened).toBe(1);
   expect(pruned).toEqual([]);
   await requireWeights(store, 'demo', 3);
+});
+
+test('no manifest is read twice, whatever needs what', async () => {
+  await makeRun(store, { steps: 6 });
+  await makeRun(store, { run: 'other', seed: 2, steps: 3 });
+  const read = vi.spyOn(store, 'read');
+  await prune(store, 'demo', LEAN);
+  const manifests = read.mock.calls.map(([key]) => key).filter((key) => key.endsWith('/manifest.json'));
+  expect(manifests).toHaveLength(new Set(manifests).size);
+  expect(manifests).toHaveLength(7 + 4);
+});
+
+test('an adapter that another run was started with stays, though no manifest of it has the checkpoint', async () => {
+  await checkpointAt(2);
+  const { manifest } = (await readCommit(store, { run: 'demo', branch: 0, step: 2 }))!;
+  await begin('started', { startAdapter: { weights: manifest.adapter, config: manifest.adapterConfig } });
+  await prune(store, 'demo', LEAN);
+  const sizes = await Promise.all([manifest.adapter, manifest.optimizer].map((ref) => store.blobBytes(ref)));
+  expect(sizes).toEqual([manifest.adapter.bytes, null]);
 });
 
 test('a step is marked before its first blob goes: who is killed between leaves nothing that reads as corrupt', async () => {
