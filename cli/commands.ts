@@ -1,6 +1,5 @@
 /** Every command, in the order of help. The definitions are light: each imports its work when it runs. */
 import type { Command } from './command-line/command.ts';
-import { autoCommand } from './auto/command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
 import { deployCommand, deploymentsCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
@@ -46,7 +45,6 @@ import { workerCommand } from './worker/command.ts';
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Start: [
     initCommand,
-    autoCommand,
     tryCommand,
     trainCommand,
     sftCommand,

@@ -21,6 +21,7 @@ export const evalCommand = defineCommand({
   examples: [
     'temper eval examples/tic-tac-toe/agent.ts --model demo@best --model demo@0 --model pocket',
     'temper eval agent.ts --model demo --model openai/gpt-5 --price openai/gpt-5=1.25/10 --max-tokens 2000',
+    'temper eval agent.ts --model Qwen/Qwen3-4B --model poet --judge',
     'temper eval agent.ts --model my-model --base-url http://127.0.0.1:8000/v1 --key-env MY_KEY',
   ],
   arguments: { agent: AGENT_ARGUMENT },
@@ -78,6 +79,17 @@ export const evalCommand = defineCommand({
       placeholder: 'N',
       description: "seed of the engine's sampling and of the agent's random, but not of a hosted model",
       default: "the run's, or 1",
+    },
+    judge: {
+      kind: 'boolean',
+      description: "let the hosted judge of the agent's ruler compare the models' attempts, and give the rewards",
+    },
+    'max-cost-usd': {
+      kind: 'number',
+      minimum: 0,
+      placeholder: 'USD',
+      description: 'begin no call of the judge once so much is spent; run it again with more to continue',
+      needs: ['judge'],
     },
     concurrency: {
       kind: 'integer',

@@ -9,6 +9,7 @@ import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
+import { planJudging, type Judging } from './judge-outcomes.ts';
 import { findPlayers, type AskedSettings, type Player, type Players } from './players.ts';
 import type { CheckpointTarget } from './target.ts';
 
@@ -23,6 +24,8 @@ export interface EvalPlan extends Players {
   readonly concurrency: number;
   /** Settings for hosted models, from flags. */
   readonly asked: AskedSettings;
+  /** Null if the attempts keep the agent's own rewards. */
+  readonly judging: Judging | null;
   /** Notes for readers of the numbers. */
   readonly notes: readonly string[];
 }
@@ -41,6 +44,7 @@ export async function planEval(context: EvalContext): Promise<EvalPlan> {
     ...found,
     ...heldOut,
     concurrency: flags.concurrency ?? EVAL_ATTEMPTS_AT_ONCE,
+    judging: planJudging(agentFile.agent, found, flags),
     asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },
     notes: await noteTrained(store, players, heldOut.scenarios),
   };

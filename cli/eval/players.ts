@@ -173,7 +173,7 @@ function parsePrices(texts: readonly string[], models: readonly string[]): Reado
       if (model === undefined)
         throw new UsageError(`--price must be MODEL=IN/OUT, got ${JSON.stringify(text)}; write ${EXAMPLE}`);
       if (!models.includes(model))
-        throw new UsageError(`--price ${model} has no effect: it is none of the models; name it with --model`);
+        throw new UsageError(`--price ${model} has no effect: it is none of the models; pass one of ${models.join(', ')}`);
       return [model, { prompt: Number(prompt), completion: Number(completion) }];
     }),
   );

@@ -4,7 +4,9 @@ import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../../core/estimates.ts';
 import type { AttemptCost } from './ledger.ts';
 import type { Played } from './play.ts';
-import { isRate, metricLabel, sortMetrics } from '../../core/format.ts';
+import { shortModelName } from '../../core/describe-config.ts';
+import { formatNumber, isRate, metricLabel, sortMetrics } from '../../core/format.ts';
+import { createTable } from '../terminal/table.ts';
 
 interface ModelSummary {
   readonly model: string;
@@ -124,4 +126,30 @@ export function planMeasures({ models }: EvalSummary): Measure[] {
     measure('US dollars', ({ costUsd }) => costUsd),
     measure('seconds per call', ({ latencySeconds }) => latencySeconds),
   ].filter(({ values }) => values.some((value) => value !== null));
+}
+
+/** Models side by side, one row for each measure. */
+export function evalLines(summary: EvalSummary): string[] {
+  const { agent, scenarios, of, models, notes } = summary;
+  const rows = planMeasures(summary).map(({ label, values }) => [label, ...values.map(formatEstimate)]);
+  const failed = models.some((model) => model.failed > 0)
+    ? [['failed', ...models.map((each) => `${each.failed}`)]]
+    : [];
+  return [
+    `${agent}: ${of > scenarios ? `${scenarios} of ${of}` : scenarios} scenarios`,
+    ...createTable(['', ...models.map(({ model }) => shortModelName(model))], [...rows, ...failed]).split('\n'),
+    '95 % intervals in brackets; tokens and dollars of a scenario',
+    ...models.flatMap(({ model, totalCostUsd }) =>
+      totalCostUsd === null ? [] : [`${model} cost ${formatNumber(totalCostUsd)} US dollars in all`],
+    ),
+    ...notes.map((note) => `note: ${note}`),
+    ...models.flatMap(({ model, failures }) => failures.map((failure) => `failure of ${model}: ${failure}`)),
+    ...models.flatMap(({ model, error }) => (error === null ? [] : [`${model} was not evaluated: ${error}`])),
+  ];
+}
+
+function formatEstimate(estimate: Estimate | null): string {
+  if (estimate === null) return '–';
+  const { mean, low, high } = estimate;
+  return `${formatNumber(mean)} (${formatNumber(low)} to ${formatNumber(high)})`;
 }

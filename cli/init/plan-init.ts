@@ -32,7 +32,7 @@ export interface PlannedManifest {
 /** Adds what is missing and keeps the rest. `existing`: null if there is no package.json. */
 export function planManifest(
   existing: Manifest | null,
-  { name, temper, template }: { name: string; temper: string; template: Template },
+  { name, temper, template }: { name: string; temper: string; template: Pick<Template, 'scripts' | 'dependencies'> },
 ): PlannedManifest {
   const added: string[] = [];
   const fill = (member: string, wanted: Readonly<Record<string, string>>, has: (key: string) => boolean) => {

@@ -13,7 +13,18 @@ interface Paths {
 }
 
 const SHOWN_INFEASIBLE = 5;
+const TELL_EVERY_MS = 2000;
 const SHOWN_CHARACTERS = 160;
+
+/** Prints what was spent, every few seconds. */
+export function spendingTeller(tell: (line: string) => void): (spent: JudgeSpending) => void {
+  let toldAt = performance.now();
+  return (spent) => {
+    if (performance.now() - toldAt < TELL_EVERY_MS) return;
+    toldAt = performance.now();
+    tell(`so far: ${describeSpending(spent)}`);
+  };
+}
 
 export function originLine(origin: ScenarioOrigin): string {
   if (origin.kind === 'task') return `task: ${origin.task}`;

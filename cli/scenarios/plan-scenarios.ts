@@ -69,11 +69,11 @@ function readSource(flags: Flags): Source {
 }
 
 /** A third. */
-export function defaultHeldOut(count: number): number {
+function defaultHeldOut(count: number): number {
   return Math.max(1, Math.floor(count / 3));
 }
 
-function readHeldOut(given: number | null, count: number): number {
+export function readHeldOut(given: number | null, count: number): number {
   const heldOut = given ?? defaultHeldOut(count);
   if (heldOut < count) return heldOut;
   throw new UsageError(

@@ -5,29 +5,17 @@ import { EXIT } from '../command-line/errors.ts';
 import { withEngine } from '../eval/with-engine.ts';
 import { printJson } from '../terminal/output.ts';
 import type { ScenariosContext } from './command.ts';
-import { originLine, scenarioLines, viewScenarios } from './lines.ts';
+import { originLine, scenarioLines, spendingTeller, viewScenarios } from './lines.ts';
 import { makeScenarios } from './make-scenarios.ts';
 import { planScenarios } from './plan-scenarios.ts';
 import { writeScenarios } from './write-files.ts';
-
-const TELL_EVERY_MS = 2000;
 
 export async function generateScenarios(context: ScenariosContext): Promise<number> {
   const { flags, output, cwd, signal } = context;
   const plan = await planScenarios(context);
   const { store, work, files, maxUsd, concurrency } = plan;
   const tell = (line: string): void => output.errorLine(line);
-  let toldAt = -Infinity;
-  const ledger = await HostedLedger.open({
-    store,
-    work,
-    maxUsd,
-    onSpent: (spent) => {
-      if (performance.now() - toldAt < TELL_EVERY_MS) return;
-      toldAt = performance.now();
-      tell(`so far: ${describeSpending(spent)}`);
-    },
-  });
+  const ledger = await HostedLedger.open({ store, work, maxUsd, onSpent: spendingTeller(tell) });
   tell(originLine(plan.origin));
   if (ledger.spent.calls > 0) tell(`continues: ${describeSpending(ledger.spent)} before`);
   try {

@@ -26,7 +26,7 @@ export async function checkReplaceable(store: Store, files: readonly string[]): 
   for (const file of files)
     if ((await stateOf(store, file)) === 'own')
       throw new UsageError(
-        `--out must be a new file, or one that temper scenarios wrote and nobody edited, but ${file} is neither; pass another one, or remove it first`,
+        `${file} must be a new file, or one that Temper wrote and nobody edited, but it is neither; move it away, or choose another place`,
       );
 }
 

@@ -23,16 +23,13 @@ export interface LedgerOptions {
   readonly store: Store;
   /** Folder of the ledger in the store: commands of the same work share their answers. */
   readonly work: string;
-  /** Calls of another scope are other calls, whose cost counts here too: for work that is done anew. */
-  readonly scope?: string;
   /** No call is begun once so much is spent; null: no limit. */
   readonly maxUsd: number | null;
   /** Told of the sum after each answer that was paid for. */
   readonly onSpent?: (spent: JudgeSpending) => void;
 }
 
-/** A cost that arises elsewhere, such as a judge's. */
-export type Charge = Pick<HostedAnswerFile, 'model' | 'promptTokens' | 'completionTokens' | 'usd'>;
+type Charge = Pick<HostedAnswerFile, 'model' | 'promptTokens' | 'completionTokens' | 'usd'>;
 
 export class HostedLedger {
   readonly #options: LedgerOptions;
@@ -65,8 +62,8 @@ export class HostedLedger {
       ...connection,
       post: async (body, options) => {
         const key = this.#keyOf(model, label, body);
-        const known = this.#answers.get(key)?.text ?? null;
-        if (known !== null) return { status: 200, retryAfter: null, text: known };
+        const known = this.#answers.get(key);
+        if (known !== undefined) return { status: 200, retryAfter: null, text: known.text };
         this.checkBudget();
         const answer = await connection.post(body, options);
         const completion = answer.status === 200 ? parseCompletion(answer.text) : null;
@@ -74,7 +71,7 @@ export class HostedLedger {
         const used = readUsed(completion['usage']);
         const usd = costOf(model.hosted, model.price, used);
         const { text } = await this.#keep(key, label, { ...used, model: model.hosted.name, usd }, answer.text);
-        return { ...answer, text: text ?? answer.text };
+        return { ...answer, text };
       },
       close: () => Promise.resolve(),
     };
@@ -83,11 +80,6 @@ export class HostedLedger {
   /** Whether the request was answered before. */
   knows(model: PricedModel, label: string, body: string): boolean {
     return this.#answers.has(this.#keyOf(model, label, body));
-  }
-
-  /** Adds a cost that arose elsewhere, once for each `key`. */
-  async charge(label: string, key: string, cost: Charge): Promise<void> {
-    await this.#keep(hashOf({ label, charged: key }), label, cost, null);
   }
 
   /** Throws BadConfig if no further call may be begun. */
@@ -107,7 +99,7 @@ export class HostedLedger {
     await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
   }
 
-  async #keep(key: string, label: string, cost: Charge, text: string | null): Promise<HostedAnswerFile> {
+  async #keep(key: string, label: string, cost: Charge, text: string): Promise<HostedAnswerFile> {
     const { store, work, onSpent } = this.#options;
     const { model, promptTokens, completionTokens, usd } = cost;
     const file = { schema: 1, label, model, promptTokens, completionTokens, usd, text } as const;
@@ -125,7 +117,7 @@ export class HostedLedger {
   }
 
   #keyOf({ hosted }: PricedModel, label: string, body: string): string {
-    return hashOf({ scope: this.#options.scope, label, model: hosted.name, body });
+    return hashOf({ label, model: hosted.name, body });
   }
 }
 

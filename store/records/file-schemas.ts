@@ -183,7 +183,7 @@ export const GivenRowSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** `generated/<work>/answers/<key>.json`. The label is for people; `text` is the body as it came, or null if it is elsewhere. */
+/** `generated/<work>/answers/<key>.json`. The label is for people; `text` is the body as it came. */
 export const HostedAnswerFileSchema = z.looseObject({
   schema,
   label: z.string(),
@@ -192,7 +192,7 @@ export const HostedAnswerFileSchema = z.looseObject({
   completionTokens: z.number().nullable(),
   /** Null if it is not known. */
   usd: z.number().nullable(),
-  text: z.string().nullable(),
+  text: z.string(),
 });
 
 export const AttemptSchema = tolerant(AttemptRecord);

@@ -14,8 +14,7 @@ const TRY = 'try agent.ts --model openai/gpt-5';
 const SFT = 'sft chats.jsonl --base-model pocket';
 const SCENARIOS = 'scenarios --from-task Add --model openai/gpt-5-mini';
 const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
-const AUTO = 'auto a-task --until scenarios';
-const AUTO_RUN = 'auto a-task --base-model pocket';
+const TASK = 'init --task Add --base-model pocket';
 const PRUNE = 'checkpoints demo prune --dry-run --keep-last 1';
 
 /** Flags of supervised steps, under the names of two commands. */
@@ -115,18 +114,13 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ['--eval', /isHeldOut: true/],
     ['--replay', /replay/i],
   ],
-  [AUTO]: [
-    ...each(`--out elsewhere | --mcp no-such-server | --tools a | --mcp-env A | --instructions short | --count 9
-      | --held-out 2 | --attempts 2 | --model openai/gpt-5 | --judge openai/gpt-5`),
+  [TASK]: [
+    ...each(`--mcp no-such-server | --tools a | --mcp-env A | --instructions short | --count 9 | --held-out 2
+      | --attempts 2 | --writer openai/gpt-5 | --judge openai/gpt-5`),
     ['--price openai/gpt-5-mini=1/2', /price.prompt: 1$/],
-    '--base-model pocket',
   ],
-  [`${AUTO} --price openai/gpt-5-mini=1/2`]: ['--max-cost-usd 1'],
-  'auto a-task --until agent --model http://127.0.0.1:9/v1#m': ['--key-env MY_KEY'],
-  [AUTO_RUN]: [
-    ...each(`--steps 9 | --groups-per-step 3 | --group-size 3 | --max-tokens 9 | --learning-rate 0.5
-      | --until agent | --redo agent`),
-  ],
+  [`${TASK} --price openai/gpt-5-mini=1/2`]: ['--max-cost-usd 1'],
+  [`${TASK} --writer http://127.0.0.1:9/v1#m`]: ['--key-env MY_KEY'],
   'deploy demo@1 --to together --base-model a/b --bucket s3://models/a': [
     ...each(`--endpoint e1 | --model-name mine | --prompts 3`),
     ['--no-proof', /prompts: null/],

@@ -26,8 +26,10 @@ test.each([
   ['--model m --base-url https://example.test/v1 --key-env KEY', 'm needs a key in KEY, which is not set; export it'],
   ['--model m --base-url example.test', '--base-url must be an http(s) URL without user, password, query or fragment'],
   ['--model pocket --max-tokens 5', '--max-tokens has no effect without a hosted model; leave it out'],
-  ['--model pocket --price openai/gpt-5=1/2', '--price openai/gpt-5 has no effect: it is none of the models; name it'],
+  ['--model pocket --price openai/gpt-5=1/2', '--price openai/gpt-5 has no effect: it is none of the models; pass one'],
   ['--model pocket --price pocket=cheap', '--price must be MODEL=IN/OUT, got "pocket=cheap"; write openai/gpt-5=1.25'],
+  ['--model pocket --max-cost-usd 1', '--max-cost-usd has no effect without --judge; pass both, or leave it out'],
+  ['--model pocket --judge', '--judge has no effect: the agent toy has no hosted judge; add reward: ruler'],
   ['--model demo@7', 'demo@7 is not committed; pass another step, or demo@latest'],
   ['--model demo@best', 'no checkpoint of demo has been evaluated'],
 ])('temper eval agent.ts %s', async (flags, message) => {
@@ -60,27 +62,29 @@ describe('a judge', () => {
   });
 });
 
-describe('temper auto', () => {
-  const auto = (...given: string[]) => complaintIn(project, ['auto', ...given], { env: { OPENAI_API_KEY: 'key' } });
+describe('temper init --task', () => {
+  const init = (...given: string[]) => complaintIn(project, ['init', ...given], { env: { OPENAI_API_KEY: 'key' } });
+  const TASK = '--task Add --base-model pocket';
 
   test.each([
-    ['--until rubric', 'TASK must be a sentence that says what the agent has to do, or --out a folder with auto.json;'],
-    ['x --until rubric --model gpt-5', '--model must be a hosted model, got "gpt-5"; pass provider/model, such as'],
-    ['x --until rubric --judge engine/pocket', '--judge must be a hosted model, got "engine/pocket"; '],
-    ['x --until rubric --mcp no-such-server', 'the MCP server no-such-server cannot be started (ENOENT); '],
-    ['x --until agent --redo run', '--redo run must not come after --until agent; leave one of them out'],
-    // What temper train would refuse is refused before anything is paid for.
-    ['x', '--base-model is missing; pass --base-model pocket '],
-    ['x --base-model pocket --group-size 1', '--group-size must be at least 2 '],
+    ['--task  --base-model pocket', '--task must be a sentence that says what the agent has to do, got no text'],
+    ['--task Add', '--base-model is missing; pass --base-model pocket '],
+    [`${TASK} --writer gpt-5`, '--writer must be a hosted model, got "gpt-5"; pass provider/model, such as'],
+    [`${TASK} --judge engine/pocket`, '--judge must be a hosted model, got "engine/pocket"; '],
+    [`${TASK} --mcp no-such-server`, 'the MCP server no-such-server cannot be started (ENOENT); '],
+    [`${TASK} --tools add`, '--tools has no effect without --mcp; pass both, or leave it out'],
+    [`${TASK} --template tools`, '--template and --task exclude each other; leave one of them out'],
+    [`${TASK} --count 6 --held-out 6`, '--held-out must be less than --count 6'],
+    [`${TASK} --max-cost-usd 1`, '--max-cost-usd has no effect while the price of openai/gpt-5-mini is unknown'],
+    ['--count 6', '--count has no effect without --task; pass both, or leave it out'],
   ])('%s', async (line, said) => {
-    expect(await auto(...words(line))).toContain(`temper: ${said}`);
+    expect(await init(...line.split(' '))).toContain(`temper: ${said}`);
   });
 
-  test('a folder whose auto.json is not as it was written', async () => {
-    await mkdir(`${project}/x`);
-    await writeFile(`${project}/x/auto.json`, '{"id":7}');
-    expect(await auto('x', '--until', 'agent')).toMatch(
-      /^temper: PROJECT\/x\/auto\.json must be as temper auto wrote it, but id is not \(.+\); correct it, or choose another folder with --out$/,
+  test('another base model than the configuration has', async () => {
+    await writeFile(join(project, 'temporal.config.ts'), "export default { train: { 'base-model': 'pocket-tools' } };");
+    expect(await init(...TASK.split(' '))).toContain(
+      'temper: --base-model must be that of PROJECT/temporal.config.ts, pocket-tools, got pocket; edit the file',
     );
   });
 });

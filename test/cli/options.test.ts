@@ -22,8 +22,8 @@ import { readProductionSource } from '../../cli/planning/read-production.ts';
 import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
-import { autoCommand } from '../../cli/auto/command.ts';
-import { openAuto } from '../../cli/auto/open-auto.ts';
+import { initCommand } from '../../cli/init/command.ts';
+import { planTask } from '../../cli/init/task/plan-task.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';
@@ -95,9 +95,9 @@ const trainLine = (line: string, folder = project) => contextOf(trainCommand, fo
 
 /** Plans that commands make of the words after their names, before anything is started. */
 const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<object>>> = {
-  auto: async (words) => {
-    const { environment: _, ...opened } = await openAuto(contextOf(autoCommand, project, words, ENV));
-    return opened;
+  'init --task': async (words) => {
+    const { environment: _, ...plan } = await planTask(contextOf(initCommand, project, ['--task', ...words], ENV));
+    return plan;
   },
   train: async (words) => planTrain(contextOf(trainCommand, project, words, ENV)),
   sft: async (words) => planSft(contextOf(sftCommand, project, words, ENV)),

@@ -88,7 +88,6 @@ test.each([
   ['docs/commands.md', 'scenarios'],
   ['docs/commands.md', 'try'],
   ['docs/commands.md', 'eval'],
-  ['docs/auto.md', 'auto'],
 ])('%s lists every flag of temper %s', (page, name) => {
   const { flags } = COMMANDS.find((command) => command.name === name)!;
   const text = readPage(page);

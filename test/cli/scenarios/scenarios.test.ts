@@ -164,7 +164,7 @@ test('a file that was edited is not overwritten, and nothing is asked; one as it
   const refused = await scenarios(author, ...ADD, '--count', '5', '--attempts', '0');
   expect(refused.exitCode).toBe(2);
   expect(refused.stderr).toBe(
-    `temper: --out must be a new file, or one that temper scenarios wrote and nobody edited, but ${join(project, 'scenarios.held-out.jsonl')} is neither; pass another one, or remove it first`,
+    `temper: ${join(project, 'scenarios.held-out.jsonl')} must be a new file, or one that Temper wrote and nobody edited, but it is neither; move it away, or choose another place`,
   );
   expect(author.answered).toHaveLength(2);
 });

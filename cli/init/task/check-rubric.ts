@@ -3,22 +3,25 @@
  * scenarios, and the judge must rank them so. A rubric that fails is sharpened a few times.
  */
 import { readFile } from 'node:fs/promises';
-import type { Scenario } from '../../play/agent.ts';
-import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
-import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
-import type { HostedJudge } from '../../play/judge/judge-model.ts';
-import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
-import type { Score } from '../../store/records/verdicts.ts';
-import { UsageError } from '../command-line/errors.ts';
-import type { AgentFile } from '../planning/load-agent.ts';
-import { formatNumber } from '../../core/format.ts';
-import { ask, isEdited, writeOwn, type AutoWork } from './auto-work.ts';
-import { AGENT_FILE, RUBRIC_FILE } from './file-names.ts';
+import type { Scenario } from '../../../play/agent.ts';
+import { judgeByLedger } from '../../../play/judge/judge-by-ledger.ts';
+import { isRuler, type Ruler } from '../../../play/judge/ruler.ts';
+import type { HostedJudge } from '../../../play/judge/judge-model.ts';
+import { openAgentResources } from '../../../play/resources/open-agent-resources.ts';
+import type { Score } from '../../../store/records/verdicts.ts';
+import { UsageError } from '../../command-line/errors.ts';
+import type { AgentFile } from '../../planning/load-agent.ts';
+import { formatNumber } from '../../../core/format.ts';
+import { stateOf } from '../../scenarios/write-files.ts';
+import { AGENT_FILE } from './agent-file.ts';
 import { templateLiteral } from './literals.ts';
 import { playSample } from './play-sample.ts';
 import { readExamples, textOf } from './example-scenarios.ts';
+import type { TaskWork } from './plan-task.ts';
 import { QUALITIES, rubricQuestion, samplesQuestion, type Samples } from './questions.ts';
 
+/** Samples and their scores, by which the rubric was checked. */
+const RUBRIC_FILE = 'rubric-check.json';
 /** Rubrics that are tried: the agent's, and sharper ones. */
 const MOST_RUBRICS = 3;
 
@@ -32,7 +35,7 @@ interface Checked extends Sampled {
   readonly isRanked: boolean;
 }
 
-export async function checkRubric(work: AutoWork, agentFile: AgentFile): Promise<void> {
+export async function checkRubric(work: TaskWork, agentFile: AgentFile): Promise<void> {
   const ruler = agentFile.agent.reward;
   if (!isRuler(ruler) || ruler.judge.kind === 'engine') {
     const judged = isRuler(ruler) ? `judged by ${ruler.judge.name}, which is not hosted` : 'not judged';
@@ -44,12 +47,12 @@ export async function checkRubric(work: AutoWork, agentFile: AgentFile): Promise
 }
 
 class RubricCheck {
-  readonly #work: AutoWork;
+  readonly #work: TaskWork;
   readonly #agentFile: AgentFile;
   readonly #ruler: Ruler;
   readonly #judge: HostedJudge;
 
-  constructor(work: AutoWork, agentFile: AgentFile, ruler: Ruler, judge: HostedJudge) {
+  constructor(work: TaskWork, agentFile: AgentFile, ruler: Ruler, judge: HostedJudge) {
     this.#work = work;
     this.#agentFile = agentFile;
     this.#ruler = ruler;
@@ -64,20 +67,24 @@ class RubricCheck {
       await this.#keep(rubric, checked);
       const wrong = checked.filter(({ isRanked }) => !isRanked);
       if (wrong.length === 0) return this.#accept(rubric, checked.length);
-      if (tried === MOST_RUBRICS || (await isEdited(this.#work, AGENT_FILE))) throw this.#refused(checked, wrong);
+      if (tried === MOST_RUBRICS || (await this.#isEdited())) throw this.#refused(checked, wrong);
       this.#tell(`${wrong.length} of ${checked.length} samples were ranked wrongly; asking for a sharper rubric`);
       rubric = await this.#sharpen(rubric, wrong);
     }
   }
 
+  async #isEdited(): Promise<boolean> {
+    return (await stateOf(this.#work.store, this.#agentFile.path)) === 'own';
+  }
+
   async #sample(): Promise<Sampled[]> {
-    const { settings } = this.#work;
+    const { task } = this.#work;
     const { agent } = this.#agentFile;
     const hasTools = (agent.mcp ?? []).length > 0;
     const sampled: Sampled[] = [];
     for (const scenario of await readExamples(agent.scenarios)) {
-      const facts = { task: settings.task, input: textOf(scenario), hasTools };
-      sampled.push({ scenario, samples: await ask(this.#work, samplesQuestion(facts)) });
+      const facts = { task, input: textOf(scenario), hasTools };
+      sampled.push({ scenario, samples: await this.#work.ask(samplesQuestion(facts)) });
     }
     return sampled;
   }
@@ -106,14 +113,13 @@ class RubricCheck {
   }
 
   #sharpen(rubric: string, wrong: readonly Checked[]): Promise<string> {
-    const { task } = this.#work.settings;
-    const mistakes = wrong.map(shownCheck);
-    return ask(this.#work, rubricQuestion({ task, rubric, mistakes }));
+    const { task, ask } = this.#work;
+    return ask(rubricQuestion({ task, rubric, mistakes: wrong.map(shownCheck) }));
   }
 
   async #keep(rubric: string, checked: readonly Checked[]): Promise<void> {
     const file = { judge: this.#judge.name, rubric, samples: checked.map(shownCheck) };
-    await writeOwn(this.#work, RUBRIC_FILE, `${JSON.stringify(file, null, 2)}\n`);
+    await this.#work.write(RUBRIC_FILE, `${JSON.stringify(file, null, 2)}\n`);
   }
 
   async #accept(rubric: string, count: number): Promise<void> {
@@ -121,11 +127,8 @@ class RubricCheck {
       const { path } = this.#agentFile;
       const text = await readFile(path, 'utf8');
       const written = templateLiteral(this.#ruler.rubric);
-      await writeOwn(
-        this.#work,
-        AGENT_FILE,
-        text.replace(written, () => templateLiteral(rubric)),
-      );
+      const sharper = text.replace(written, () => templateLiteral(rubric));
+      await this.#work.write(AGENT_FILE, sharper);
       this.#tell(`a sharper one is in ${AGENT_FILE}`);
     }
     this.#tell(`${this.#judge.name} ranks good above mediocre above bad for ${count} scenarios (${RUBRIC_FILE})`);

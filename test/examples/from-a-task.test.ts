@@ -1,4 +1,4 @@
-/** The command of the page of `auto`, and the files that its folder shows: a scripted model stands for the hosted one. */
+/** The command of the page of `from-a-task`, and the files that its folder shows: a scripted model stands for the hosted one. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,14 +7,14 @@ import { expect, onTestFinished, test } from 'vitest';
 
 import { SCRIPT } from './scripted/sums.ts';
 import { startScriptedModel } from './scripted/hosted-model.ts';
-import agent from '../../examples/auto/sums/agent.ts';
+import agent from '../../examples/from-a-task/sums/agent.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import { codeFile } from '../compiled.ts';
 import { blocksOf, ROOT } from '../docs/markdown.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const FILES = ['agent.ts', 'temporal.config.ts', 'scenarios.jsonl', 'scenarios.held-out.jsonl', 'rubric-check.json'];
-const SHOWN = join(ROOT, 'examples/auto/sums');
+const SHOWN = join(ROOT, 'examples/from-a-task/sums');
 const read = (folder: string, file: string) => readFileSync(join(folder, file), 'utf8');
 
 test('the command of its page writes the files that the folder shows, and asks the hosted model nothing twice', async () => {
@@ -25,11 +25,11 @@ test('the command of its page writes the files that the folder shows, and asks t
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(dirname(codeFile('package.json')), join(folder, 'node_modules/temper-rl'));
-  const blocks = blocksOf('examples/auto/README.md').map(({ code }) => code.replaceAll(/\\\n\s*/g, ' '));
-  const [line = ''] = blocks.flatMap((code) => /^npx (temper auto .*)$/m.exec(code)?.[1] ?? []);
+  const blocks = blocksOf('examples/from-a-task/README.md').map(({ code }) => code.replaceAll(/\\\n\s*/g, ' '));
+  const [line = ''] = blocks.flatMap((code) => /^npx (temper init .*)$/m.exec(code)?.[1] ?? []);
   const command = line.replace('temper', codeFile('cli/temper.js'));
   const env = { ...process.env, OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'none' };
-  await promisify(execFile)('sh', ['-c', `node ${command} --until rubric`], { cwd: folder, env });
+  await promisify(execFile)('sh', ['-c', `node ${command}`], { cwd: folder, env });
   for (const file of FILES) {
     const written = read(join(folder, 'sums'), file);
     expect(written, file).toBe(read(SHOWN, file));

@@ -1,12 +1,12 @@
-/** The agent's file of `temper auto`: what a model wrote is data in it, and the file plays. */
+/** The agent's file of `temper init --task`: what a model wrote is data in it, and the file plays. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { agentFile, type AgentFileParts } from '../../../cli/auto/agent-file.ts';
-import { commentText, quoted, templateLiteral } from '../../../cli/auto/literals.ts';
+import { agentFile, type AgentFileParts } from '../../../cli/init/task/agent-file.ts';
+import { commentText, quoted, templateLiteral } from '../../../cli/init/task/literals.ts';
 import { loadAgent } from '../../../cli/planning/load-agent.ts';
 import { playAgent } from '../../../sdk/testing/index.ts';
 
@@ -51,7 +51,7 @@ const scenario = { id: 'one', task: 'How much is 1 and 2?', difficulty: 1 };
 let folder: string;
 beforeAll(async () => {
   // Below the checkout, where `temper-rl` means this package.
-  folder = await mkdtemp(join(fileURLToPath(new URL('../../../', import.meta.url)), '.temper-auto-'));
+  folder = await mkdtemp(join(fileURLToPath(new URL('../../../', import.meta.url)), '.temper-task-'));
   await writeFile(join(folder, 'scenarios.jsonl'), JSON.stringify(scenario));
   await writeFile(join(folder, 'scenarios.held-out.jsonl'), JSON.stringify({ ...scenario, id: 'two' }));
 });

@@ -1,4 +1,4 @@
-/** Add two whole numbers from 2 to 12. Written by temper auto: read it, and change what you like. */
+/** Add two whole numbers from 2 to 12. Written by temper init --task: read it, and change what you like. */
 import { defineAgent, ruler } from 'temper-rl';
 
 interface Scenario {

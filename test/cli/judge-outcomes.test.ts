@@ -1,18 +1,16 @@
-/** The evaluation of `temper auto`: base model and trained model are compared by the judge, scenario by scenario. */
+/** `temper eval --judge`: the models' attempts are compared by the judge, scenario by scenario. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { judgeOutcomes } from '../../../cli/auto/evaluation-stage.ts';
-import { learnedLines } from '../../../cli/auto/last-screen.ts';
-import { summariseOutcomes } from '../../../cli/eval/summarise.ts';
-import { DEFAULT_ROLLOUT } from '../../../core/run-defaults.ts';
-import type { EngineConnection } from '../../../play/connections/engine-connection.ts';
-import { HostedLedger } from '../../../play/hosted/hosted-ledger.ts';
-import { playSingle } from '../../../play/single-attempt.ts';
-import { defineAgent, ruler } from '../../../sdk/index.ts';
-import { openStore } from '../../../store/bytes/open-store.ts';
-import type { AttemptRecord } from '../../../store/records/trajectories.ts';
-import type { ScriptedAuthor } from '../scenarios/scripted-author.ts';
-import { startWriter } from './scripted-writer.ts';
-import { temporaryFolder } from '../../temporary-folder.ts';
+import { judgeOutcomes, planJudging } from '../../cli/eval/judge-outcomes.ts';
+import { summariseOutcomes } from '../../cli/eval/summarise.ts';
+import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
+import type { EngineConnection } from '../../play/connections/engine-connection.ts';
+import { playSingle } from '../../play/single-attempt.ts';
+import { defineAgent, ruler } from '../../sdk/index.ts';
+import { openStore } from '../../store/bytes/open-store.ts';
+import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { ScriptedAuthor } from './scenarios/scripted-author.ts';
+import { startWriter } from './init-task/scripted-writer.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const scenarios = ['one', 'two', 'three'].map((id) => ({ id, task: `Write about ${id}.` }));
 const { signal } = new AbortController();
@@ -77,23 +75,33 @@ test('each scenario’s attempts are scored together; a second evaluation asks n
     },
   ];
   const store = await openStore(temporaryFolder());
-  const ledger = await HostedLedger.open({ store, work: 'auto', maxUsd: null });
-  const work = { ledger, store, environment: { signal, env: {} } as never };
-  const plan = { agentFile: { path: 'agent.ts', agent }, scenarios };
-  const judged = await judgeOutcomes(work, outcomes, plan);
-  const rewards = judged!.outcomes.map(({ played }) => played!.attempts.map(({ reward }) => reward));
+  const environment = { signal, env: {} };
+  const players = outcomes.map(({ model }) => ({ name: model })) as never;
+  const judging = planJudging(agent, { players }, { judge: true, 'max-cost-usd': null });
+  const plan = { store, scenarios, notes: [], judging };
+  const judged = await judgeOutcomes(outcomes, plan, environment);
+  const rewards = judged.outcomes.map(({ played }) => played!.attempts.map(({ reward }) => reward));
   expect(rewards).toEqual([
     [0.5, 0.1, null],
     [0.9, 0.9, null],
   ]);
+  expect(judged.notes).toEqual([expect.stringMatching(/^rewards are scores of endpoint\/judge, which cost /)]);
   expect(writer.answered).toHaveLength(2);
-  expect(await judgeOutcomes(work, outcomes, plan)).toEqual(judged);
+  expect(await judgeOutcomes(outcomes, plan, environment)).toEqual(judged);
   expect(writer.answered).toHaveLength(2);
-  await ledger.close();
 
-  const summary = summariseOutcomes('writer', { played: 3, of: 3 }, [], judged!.outcomes);
-  expect(learnedLines({ baseModel: 'pocket', run: 'run', judge: judged!.judge, summary })).toEqual([
-    'score by endpoint/judge on 3 held-out scenarios: 0.300 for pocket, 0.900 for run',
-    'difference: +0.600 (95 % interval +0.208 to +0.992): run is better than its base model',
-  ]);
+  const { models } = summariseOutcomes('writer', { played: 3, of: 3 }, judged.notes, judged.outcomes);
+  expect(models.map(({ reward }) => reward?.mean)).toEqual([0.3, 0.9]);
+  expect(models[1]?.rewardDifference?.mean).toBeCloseTo(0.6);
+});
+
+test('one model alone is not judged', () => {
+  const agent = defineAgent({
+    name: 'writer',
+    scenarios,
+    reward: ruler({ judge: { baseUrl: writer.url, model: 'judge' } }),
+    rollout: () => Promise.resolve(),
+  });
+  const plan = () => planJudging(agent, { players: [] }, { judge: true, 'max-cost-usd': null });
+  expect(plan).toThrow('needs at least 2');
 });

@@ -1,10 +1,13 @@
 /**
- * `agent.ts` of `temper auto`: a template of Temper's with data in it. What a model wrote stands there as literals alone,
- * and is never code.
+ * `agent.ts` of `temper init --task`: a template of Temper's with data in it. What a model wrote stands there as literals
+ * alone, and is never code.
  */
-import { HELD_OUT_FILE, TRAIN_FILE } from './file-names.ts';
-import type { McpOptions } from '../scenarios/origin.ts';
+import type { McpOptions } from '../../scenarios/origin.ts';
 import { commentText, literal, quoted, templateLiteral } from './literals.ts';
+
+export const AGENT_FILE = 'agent.ts';
+export const TRAIN_FILE = 'scenarios.jsonl';
+export const HELD_OUT_FILE = 'scenarios.held-out.jsonl';
 
 export interface AgentFileParts {
   readonly name: string;
@@ -104,7 +107,7 @@ ${definition(parts)}
 
 function header({ task }: AgentFileParts): string {
   const sentence = commentText(task).replace(/[^.!?]$/, '$&.');
-  return `/** ${sentence} Written by temper auto: read it, and change what you like. */`;
+  return `/** ${sentence} Written by temper init --task: read it, and change what you like. */`;
 }
 
 function texts({ systemPrompt, rubric }: AgentFileParts): string {

@@ -9,20 +9,20 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 const ENTRIES = ['.', './config', './mcp'].map((name) => [name, './index.js']);
 const NAMES = ['defineAgent', 'defineConfig', 'mcp', 'ruler', 'tool', 'toolLoop'] as const;
 
-export const TASK = 'Add two numbers.';
-export const FOLDER = 'add-two-numbers';
+const FOLDER = 'add-two-numbers';
+export const WORDS = [FOLDER, '--task', 'Add two numbers.', '--base-model', 'pocket'];
 
-export interface AutoProject {
+export interface TaskProject {
   readonly cwd: string;
-  /** The folder that `temper auto` makes. */
+  /** The folder that the command fills. */
   readonly folder: string;
-  auto(...words: string[]): Promise<CliResult>;
+  init(...words: string[]): Promise<CliResult>;
   read(name: string): Promise<string>;
   readJson<T>(name: string): Promise<T>;
   write(name: string, text: string): Promise<void>;
 }
 
-interface AutoProjectOptions {
+interface TaskProjectOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** The folder of another project, to begin with. */
   readonly made?: string;
@@ -30,11 +30,11 @@ interface AutoProjectOptions {
   readonly hasPackage?: boolean;
 }
 
-export async function autoProject({
+export async function taskProject({
   env = {},
   made,
   hasPackage = false,
-}: AutoProjectOptions = {}): Promise<AutoProject> {
+}: TaskProjectOptions = {}): Promise<TaskProject> {
   const cwd = temporaryFolder();
   await writeFile(join(cwd, 'package.json'), '{"type":"module"}');
   await addPackage(join(cwd, 'node_modules', 'temper-rl'), hasPackage);
@@ -44,7 +44,7 @@ export async function autoProject({
   return {
     cwd,
     folder,
-    auto: (...words) => runCli(cwd, ['auto', ...words], { env }),
+    init: (...words) => runCli(cwd, ['init', ...words], { env }),
     read,
     readJson: async <T>(name: string) => JSON.parse(await read(name)) as T,
     write: (name, text) => writeFile(join(folder, name), text),

@@ -1,4 +1,4 @@
-/** A hosted model for `temper auto`: it writes sums, an agent that adds, samples, and judges attempts by the words in them. */
+/** A hosted model for `temper init --task`: it writes sums, an agent that adds, samples, and judges attempts by the words in them. */
 import { readPrompt, type AskedMessage } from '../../play/judge/scripted-judge.ts';
 import { startAuthor, type AuthorRequest, type ScriptedAuthor } from '../scenarios/scripted-author.ts';
 
