@@ -4,8 +4,7 @@ import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { attemptPage, FIELDS, SCORE, type GivenView } from './pages/attempt-page.ts';
 import { noticePage } from './pages/page.ts';
-import { readForm, readText, wrong } from './read-body.ts';
-import type { Asked, Reply, Route } from './route.ts';
+import { readForm, readText, wrong, type Asked, type Reply, type Route } from './route.ts';
 
 const PATH = /^\/r\/([\w.-]+)$/;
 

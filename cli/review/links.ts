@@ -1,19 +1,22 @@
-/** Signed links for a mail or a chat: one for each attempt that awaits its reward. */
+/** Signed links for a mail or a chat: one for each attempt that awaits its reward, or one to all questions of a run. */
 import { withoutSlash } from '../../core/base-url.ts';
+import { REVIEW_KEY_VARIABLE } from '../../core/door-keys.ts';
+import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
-import type { ReviewKeys } from './keys.ts';
+import type { AwaitedList } from './awaited-list.ts';
+import { ReviewKeys } from './keys.ts';
 
 const DAY_MS = 24 * 3_600_000;
 export const DEFAULT_LINK_DAYS = 7;
 
-export interface LinkPlace {
+interface LinkPlace {
   readonly keys: ReviewKeys;
   /** Address at which people reach `temper review`. */
   readonly base: string;
   readonly expiresAt: number;
 }
 
-export function rewardLink({ keys, base, expiresAt }: LinkPlace, run: string, attempt: string): string {
+function rewardLink({ keys, base, expiresAt }: LinkPlace, run: string, attempt: string): string {
   return `${base}/r/${keys.sign({ kind: 'link', run, attempt, expiresAt })}`;
 }
 
@@ -27,11 +30,63 @@ export function expiryOf(days: number, now = Date.now()): number {
 }
 
 /** Without the slash at its end. */
-export function checkLinkBase(text: string): string {
+function checkLinkBase(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (isPlain && /^https?:$/.test(url.protocol)) return withoutSlash(url.href);
   throw new UsageError(
     `--links must be the http(s) address of temper review without user, query or fragment, got ${text}; pass --links https://rewards.example`,
+  );
+}
+
+interface LinkFlags {
+  readonly links: string | null;
+  readonly 'expires-days': number | null;
+}
+
+interface Links {
+  addTo(list: AwaitedList, store: Store): Promise<AwaitedList>;
+}
+
+/** Links of `temper rewards --links`; null if none were asked for. Checked before anything is read. */
+export function planLinks(flags: LinkFlags, env: Readonly<NodeJS.ProcessEnv>): Links | null {
+  const days = flags['expires-days'];
+  if (flags.links === null) {
+    if (days === null) return null;
+    throw new UsageError('--expires-days must come with --links, otherwise it has no effect; pass --links URL');
+  }
+  const base = checkLinkBase(flags.links);
+  const key = requireReviewKey(env, '--links');
+  const expiresAt = expiryOf(days ?? DEFAULT_LINK_DAYS);
+  return {
+    async addTo(list, store) {
+      const place = { keys: new ReviewKeys(key, await store.id()), base, expiresAt };
+      if (list.byPairs === true) return { ...list, link: reviewLink(place, list.run) };
+      const awaited = list.awaited.map((one) => ({ ...one, link: rewardLink(place, list.run, one.attempt) }));
+      return { ...list, awaited };
+    },
+  };
+}
+
+/** A link lets whoever reads it try keys without asking the server: a short one would be found. */
+const LEAST_KEY_CHARACTERS = 24;
+
+/** Key in the environment, for what signs links. */
+function requireReviewKey(env: Readonly<NodeJS.ProcessEnv>, what: string): string {
+  const key = env[REVIEW_KEY_VARIABLE] ?? '';
+  if (key === '')
+    throw new UsageError(
+      `${what} needs the key of temper review in ${REVIEW_KEY_VARIABLE}, which is not set; ${EXPORT_KEY}, for both commands`,
+    );
+  checkReviewKey(key);
+  return key;
+}
+
+const EXPORT_KEY = `export ${REVIEW_KEY_VARIABLE}="$(openssl rand -base64 32)"`;
+
+export function checkReviewKey(key: string): void {
+  if (key.length >= LEAST_KEY_CHARACTERS) return;
+  throw new UsageError(
+    `${REVIEW_KEY_VARIABLE} must have at least ${LEAST_KEY_CHARACTERS} characters (links are signed with it), got ${key.length}; ${EXPORT_KEY}`,
   );
 }

@@ -5,8 +5,7 @@ import { readDecision } from './link-routes.ts';
 import { KEYS_HEADERS, noticePage } from './pages/page.ts';
 import { AGAIN, namePage, QUESTION_FIELDS as FIELDS, questionPage, refusedPage, SKIP } from './pages/question-page.ts';
 import { pairId } from './questions/questions.ts';
-import { readForm, readText, wrong } from './read-body.ts';
-import type { Asked, Reply, Route } from './route.ts';
+import { readForm, readText, wrong, type Asked, type Reply, type Route } from './route.ts';
 
 const PATH = /^\/review\/([\w.-]+)$/;
 

@@ -1,4 +1,4 @@
-/** The HTTP server of `temper review`: who gets in, limits, and the form of answers. `routes.ts` lists its endpoints. */
+/** The HTTP server of `temper review`: who gets in, limits, and the form of answers. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TemperError, type FailureType } from '../../core/failures.ts';
 import { BodyRoom, discardBody, HttpRefusal } from '../../play/transports/http-server.ts';
@@ -8,7 +8,12 @@ import { htmlText } from '../report/html.ts';
 import type { RewardDesk } from './desk.ts';
 import type { ReviewKeys, KeyScope } from './keys.ts';
 import { notFoundPage, PAGE_HEADERS, refusalPage } from './pages/page.ts';
+import { JSON_ROUTES } from './json-routes.ts';
+import { LINK_ROUTES } from './link-routes.ts';
+import { REVIEWER_ROUTES } from './reviewer-routes.ts';
 import type { Reply, Route } from './route.ts';
+
+const ROUTES: readonly Route[] = [...JSON_ROUTES, ...LINK_ROUTES, ...REVIEWER_ROUTES];
 
 /** A reward with its note and metrics is small. */
 const MAX_BODY_BYTES = 256 * 1024;
@@ -19,7 +24,6 @@ export interface ReviewServerOptions {
   readonly place: Pick<KeyedPlace, 'host' | 'port' | 'hosts' | 'key'>;
   readonly keys: ReviewKeys;
   readonly desk: RewardDesk;
-  readonly routes: readonly Route[];
   /** Milliseconds since 1970; tests set it. */
   readonly now?: () => number;
 }
@@ -65,7 +69,7 @@ class ReviewServer {
 
   #find({ method = 'GET' }: IncomingMessage, path: string): { route: Route; parts: string[] } {
     const wanted = method === 'HEAD' ? 'GET' : method;
-    const atPath = this.#options.routes.filter((route) => route.path.test(path));
+    const atPath = ROUTES.filter((route) => route.path.test(path));
     const route = atPath.find((each) => each.method === wanted);
     if (route !== undefined) return { route, parts: route.path.exec(path)!.slice(1).map(decode) };
     if (atPath.length === 0)

@@ -3,7 +3,7 @@ import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { readAwaited, type AwaitedAttempt, type AwaitedList } from '../review/awaited-list.ts';
-import { planLinks } from '../review/link-list.ts';
+import { planLinks } from '../review/links.ts';
 import { formatDuration, plural } from '../../core/format.ts';
 import { clipLine, printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';

@@ -12,7 +12,7 @@ import { planScenarios } from '../../cli/scenarios/plan-scenarios.ts';
 import { deployCommand } from '../../cli/deploy/command.ts';
 import { planDeployment } from '../../cli/deploy/plan-deployment.ts';
 import { reviewCommand } from '../../cli/review/command.ts';
-import { planReview } from '../../cli/review/plan-review.ts';
+import { planReview } from '../../cli/review/review.ts';
 import { serveCommand } from '../../cli/serve/command.ts';
 import { planRecording } from '../../cli/serve/plan-recording.ts';
 import { planServe } from '../../cli/serve/plan-serve.ts';

@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { RewardDesk } from '../../cli/review/desk.ts';
 import { ReviewKeys } from '../../cli/review/keys.ts';
-import { ROUTES } from '../../cli/review/routes.ts';
 import { openReviewServer } from '../../cli/review/server.ts';
-import { Waker } from '../../cli/review/waker.ts';
+import { Waker } from '../../cli/connections/wake.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { openGiver } from '../../store/records/give-reward.ts';
 import { Project, succeed } from '../stack.ts';
@@ -36,7 +35,7 @@ async function giveOverHttp(run: string, [first = '', second = '', third = '']: 
   const waker = new Waker({ project: project.folder, env: process.env }, store);
   const desk = new RewardDesk(store, (woken) => waker.wake(woken));
   const place = { host: '127.0.0.1', port: 0, hosts: [], key };
-  const server = await openReviewServer({ place, keys, desk, routes: ROUTES });
+  const server = await openReviewServer({ place, keys, desk });
   const origin = `http://127.0.0.1:${server.port}`;
   const post = (path: string, body: string, headers: Record<string, string> = {}) =>
     fetch(`${origin}${path}`, { method: 'POST', body, headers });

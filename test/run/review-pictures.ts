@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { RewardDesk } from '../../cli/review/desk.ts';
 import { ReviewKeys } from '../../cli/review/keys.ts';
-import { ROUTES } from '../../cli/review/routes.ts';
 import { openReviewServer } from '../../cli/review/server.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
@@ -43,7 +42,7 @@ export async function takeReviewPictures(browser: Browser, picture: (name: strin
   const keys = new ReviewKeys(KEY, await store.id());
   const desk = new RewardDesk(store, () => undefined);
   const place = { host: '127.0.0.1', port: 0, hosts: [], key: KEY };
-  const server = await openReviewServer({ place, keys, desk, routes: ROUTES });
+  const server = await openReviewServer({ place, keys, desk });
   try {
     const expiresAt = Date.now() + 60_000;
     const token = keys.sign({ kind: 'link', run: 'support', attempt: '0.1.0.2', expiresAt });

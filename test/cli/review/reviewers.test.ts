@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 
 import { readAwaited } from '../../../cli/review/awaited-list.ts';
-import { planLinks } from '../../../cli/review/link-list.ts';
+import { planLinks } from '../../../cli/review/links.ts';
 import type { ExternalConfig } from '../../../core/contract.ts';
 import { closeLedger, readGiven } from '../../../store/records/given-rewards.ts';
 import { KEY, serveReview, type Served } from './served.ts';

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { RewardDesk } from '../../../cli/review/desk.ts';
 import { ReviewKeys, type KeyScope } from '../../../cli/review/keys.ts';
-import { ROUTES } from '../../../cli/review/routes.ts';
 import { openReviewServer } from '../../../cli/review/server.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import type { Store } from '../../../store/store.ts';
@@ -38,7 +37,7 @@ export async function serveReview(options: AwaitedOptions = {}): Promise<Served>
   const woken: string[] = [];
   const desk = new RewardDesk(store, (run) => void woken.push(run));
   const place = { host: '127.0.0.1', port: 0, hosts: [], key: KEY };
-  const server = await openReviewServer({ place, keys, desk, routes: ROUTES });
+  const server = await openReviewServer({ place, keys, desk });
   onTestFinished(() => server.close());
   const { port } = server;
   const ask: Served['ask'] = (method, path, body = null, headers = WITH_KEY) =>

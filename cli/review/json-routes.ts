@@ -1,20 +1,47 @@
-/** Comparisons as JSON, for programs that have the review key. */
+/** Rewards and comparisons as JSON, for programs that have the review key. */
 import { conversationOf } from '../../store/records/judging/conversation.ts';
+import type { GivenReward } from '../../store/records/give-reward.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
+import { readAwaited } from './awaited-list.ts';
 import type { PairQuestion, AskedAttempt } from './questions/questions.ts';
-import { readFields, readIdempotencyKey, readText, wrong } from './read-body.ts';
 import { isPairAnswer } from './reviewer-routes.ts';
-import type { Asked, Reply, Route } from './route.ts';
+import { readFields, readIdempotencyKey, readText, wrong, type Asked, type Reply, type Route } from './route.ts';
 
-const PATH = /^\/v1\/runs\/([^/]+)\/comparisons$/;
-const MEMBERS = ['left', 'right', 'answer', 'by', 'note', 'idempotencyKey'];
+const REWARD_MEMBERS = ['reward', 'metrics', 'by', 'note', 'idempotencyKey'];
+const COMPARISON_MEMBERS = ['left', 'right', 'answer', 'by', 'note', 'idempotencyKey'];
 /** Conversations are long: a program asks again once it has answered these. */
 const PAIRS_AT_ONCE = 50;
 
-export const COMPARISON_ROUTES: readonly Route[] = [
-  { method: 'GET', path: PATH, kind: 'json', access: 'key', answer: listPairs },
-  { method: 'POST', path: PATH, kind: 'json', access: 'key', answer: compare },
+const REWARDS = /^\/v1\/runs\/([^/]+)\/rewards$/;
+const REWARD = /^\/v1\/runs\/([^/]+)\/attempts\/([^/]+)\/reward$/;
+const COMPARISONS = /^\/v1\/runs\/([^/]+)\/comparisons$/;
+
+export const JSON_ROUTES: readonly Route[] = [
+  { method: 'GET', path: REWARDS, kind: 'json', access: 'key', answer: answerList },
+  { method: 'POST', path: REWARD, kind: 'json', access: 'key', answer: giveReward },
+  { method: 'GET', path: COMPARISONS, kind: 'json', access: 'key', answer: listPairs },
+  { method: 'POST', path: COMPARISONS, kind: 'json', access: 'key', answer: compare },
 ];
+
+async function answerList({ parts: [run = ''], desk }: Asked): Promise<Reply> {
+  await desk.requireRun(run);
+  return { status: 200, json: (await readAwaited(desk.store, run)) ?? { run, awaited: [], completeGroups: 0 } };
+}
+
+async function giveReward(asked: Asked): Promise<Reply> {
+  const [run = '', attempt = ''] = asked.parts;
+  const fields = readFields(asked.body, REWARD_MEMBERS);
+  const given = {
+    attempt,
+    reward: fields['reward'],
+    ...((fields['metrics'] ?? null) !== null && { metrics: fields['metrics'] }),
+    by: readText(fields, 'by'),
+    note: readText(fields, 'note'),
+    key: readIdempotencyKey(asked, fields),
+  } as GivenReward;
+  const outcome = await asked.desk.give(run, given);
+  return { status: 200, json: { run, attempt, reward: given.reward, outcome } };
+}
 
 async function listPairs({ parts: [run = ''], query, desk }: Asked): Promise<Reply> {
   const by = readText({ by: query.get('by') }, 'by');
@@ -45,7 +72,7 @@ async function compare(asked: Asked): Promise<Reply> {
     desk,
     body,
   } = asked;
-  const fields = readFields(body, MEMBERS);
+  const fields = readFields(body, COMPARISON_MEMBERS);
   const [left, right] = [readText(fields, 'left') ?? '', readText(fields, 'right') ?? ''];
   const { answer } = fields;
   if (!isPairAnswer(answer))
