@@ -1,6 +1,6 @@
 /** Recorded attempts as examples for supervised training. */
 import { resolve } from 'node:path';
-import { distill, rolePartsOf, recordedCall, type RatedAttempt } from './chats/distilled-chats.ts';
+import { distill, rolePartsOf, recordedCall, toLine, type RatedAttempt } from './chats/distilled-chats.ts';
 import type { RunConfig, TrainedRoles } from '../../core/contract.ts';
 import { otherPolicies, trainedRoles } from '../../core/roles.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
@@ -15,10 +15,10 @@ import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
+import { writeWhole } from '../command-line/files.ts';
 import { formatNumber, plural } from '../../core/format.ts';
 import type { distillCommand } from './command.ts';
 import { readSavedAttempts } from './saved-attempts.ts';
-import { toLine, writeNew } from './chats/write-new.ts';
 
 export async function distillRun(context: CommandContext<typeof distillCommand>): Promise<number> {
   const { flags, cwd, output } = context;
@@ -33,7 +33,7 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
       `${source} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name other attempts`,
     );
   const file = resolve(cwd, flags.out);
-  await writeNew(file, examples.map(toLine).join(''), '--out');
+  await writeWhole('--out', file, examples.map(toLine).join(''), 'new');
   const [best, worst] = [attempts[0]!, attempts.at(-1)!].map(({ reward }) => formatNumber(reward));
   output.line(
     `${attempts.length} of ${plural(played.length, 'attempt')}, reward ${best} to ${worst}: ${plural(examples.length, 'example')} in ${file}`,

@@ -1,20 +1,21 @@
 import { join, relative, resolve } from 'node:path';
 import { STATE_FOLDER } from '../../workers/project/folders.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { writeWhole } from '../command-line/files.ts';
 import { version } from '../../workers/version.ts';
-import { writePage } from '../report/shell.ts';
 import { printJson } from '../terminal/output.ts';
 import type { EvalContext } from './command.ts';
 import { renderEvalReport } from './eval-page.ts';
 import { judgeOutcomes } from './judge-outcomes.ts';
 import { planEval, type EvalPlan } from './plan-eval.ts';
-import { evalLines, summariseOutcomes, type EvalSummary, type Outcome } from './summarise.ts';
+import { evalLines, summariseOutcomes, type EvalSummary, type Outcome, type Played } from './summarise.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
-import { withEngine } from './with-engine.ts';
-import { playScenarios, type PlayOptions } from './play.ts';
+import { AttemptRunner, type RunnerOptions } from '../players/attempt-runner.ts';
+import type { Player } from '../players/players.ts';
+import { withEngine } from '../players/with-engine.ts';
 
 /** Plays all models, and writes the page. */
 export async function evaluate(context: EvalContext): Promise<number> {
@@ -25,7 +26,8 @@ export async function evaluate(context: EvalContext): Promise<number> {
   const summary = summariseOutcomes(agentFile.agent.name, { played: scenarios.length, of }, notes, outcomes);
   const file = reportFile(context, summary.agent);
   const scenarioIds = scenarios.map(({ id }) => id);
-  await writePage(file, await renderEvalReport({ summary, outcomes, scenarioIds, version: version() }));
+  const page = await renderEvalReport({ summary, outcomes, scenarioIds, version: version() });
+  await writeWhole('--out', file, page, 'replace');
   tell(context, summary, file);
   return checkPlayed(summary);
 }
@@ -35,29 +37,58 @@ async function playEach(plan: EvalPlan, engine: EngineAddress | null, context: C
   const outcomes: Outcome[] = [];
   const resources = openAgentResources(plan.agentFile.agent, plan.store);
   try {
-    for (const player of plan.players) outcomes.push(await play({ plan, player, engine, resources }, context));
+    for (const player of plan.players) outcomes.push(await play(plan, player, { engine, resources }, context));
     return outcomes;
   } finally {
     await resources?.close();
   }
 }
 
+type Place = Pick<RunnerOptions, 'engine' | 'resources'>;
+
 /** Catches the failure of one model, so that the results of the others are kept. */
-async function play(
-  played: Omit<PlayOptions, 'signal' | 'onProgress'>,
-  { signal, output }: CommandEnvironment,
-): Promise<Outcome> {
-  const { plan, player } = played;
+async function play(plan: EvalPlan, player: Player, place: Place, context: CommandEnvironment): Promise<Outcome> {
   const model = player.name;
-  const onProgress = (done: number, of: number, waitingFor: string | null) => {
-    const waiting = waitingFor === null ? '' : `, waiting for ${waitingFor}`;
-    output.errorLine(`${model}: played ${done} of ${of}${waiting}`);
-  };
   try {
-    return { model, played: await playScenarios({ ...played, signal, onProgress }), error: null };
+    return { model, played: await playScenarios(plan, player, place, context), error: null };
   } catch (error) {
-    if (!(error instanceof TemperError) || signal.aborted || plan.players.length === 1) throw error;
+    if (!(error instanceof TemperError) || context.signal.aborted || plan.players.length === 1) throw error;
     return { model, played: null, error: error.message };
+  }
+}
+
+/** Each scenario once. */
+async function playScenarios(
+  { agentFile, scenarios, indexes, concurrency, asked }: EvalPlan,
+  player: Player,
+  place: Place,
+  { signal, output }: CommandEnvironment,
+): Promise<Played> {
+  const runner = new AttemptRunner({
+    ...place,
+    agent: agentFile.agent,
+    player,
+    mode: player.hosted === null ? 'eval' : 'text',
+    rollout: player.rollout,
+    asked,
+    concurrency,
+    signal,
+    of: scenarios.length,
+    onProgress: (done, of, waitingFor) => {
+      const waiting = waitingFor === null ? '' : `, waiting for ${waitingFor}`;
+      output.errorLine(`${player.name}: played ${done} of ${of}${waiting}`);
+    },
+  });
+  // Numbered as in a run, so that `run@step` samples the same answers as in the run's own evaluation.
+  const planned = scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: indexes[attempt]!, scenario }));
+  try {
+    const played = await runner.all(planned.map((each) => runner.play(each)));
+    return {
+      attempts: played.map(({ record, asked: calls }) => ({ ...record, calls: [...calls] })),
+      costs: played.flatMap(({ cost }) => cost ?? []),
+    };
+  } finally {
+    await runner.close();
   }
 }
 

@@ -12,7 +12,7 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError, WorkFailed } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import type { EvalPlan } from './plan-eval.ts';
-import type { Players } from './players.ts';
+import type { Players } from '../players/players.ts';
 import type { Outcome } from './summarise.ts';
 
 export interface Judging {

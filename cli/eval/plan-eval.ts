@@ -10,8 +10,8 @@ import { openProjectStore } from '../../workers/config/project-store.ts';
 import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
 import { planJudging, type Judging } from './judge-outcomes.ts';
-import { findPlayers, type AskedSettings, type Player, type Players } from './players.ts';
-import type { CheckpointTarget } from './target.ts';
+import { findPlayers, type AskedSettings, type Player, type Players } from '../players/players.ts';
+import type { CheckpointTarget } from '../players/target.ts';
 
 export interface EvalPlan extends Players {
   readonly agentFile: AgentFile;

@@ -2,8 +2,7 @@
 import { pairedDifferences } from '../../core/compare-evaluations.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { estimateMean, estimateShare, type Estimate } from '../../core/estimates.ts';
-import type { AttemptCost } from './ledger.ts';
-import type { Played } from './play.ts';
+import type { AttemptCost } from '../players/attempt-runner.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { formatNumber, isRate, metricLabel, sortMetrics } from '../../core/format.ts';
 import { createTable } from '../terminal/table.ts';
@@ -37,6 +36,12 @@ export interface EvalSummary {
   readonly of: number;
   readonly models: readonly ModelSummary[];
   readonly notes: readonly string[];
+}
+
+/** The attempts of one model, and what those that made a call cost. */
+export interface Played {
+  readonly attempts: readonly AttemptRecord[];
+  readonly costs: readonly AttemptCost[];
 }
 
 /** Attempts of one model, or the reason why there are none. */

@@ -1,5 +1,4 @@
 /** `--chat-template FILE`: a Jinja template instead of the model's own. Its text goes into the store under its hash. */
-import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract.ts';
 import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
@@ -11,6 +10,7 @@ import { isBuiltIn } from '../../workers/base-models/base-model.ts';
 import { findLocalModel } from './base-model.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { readWhole, textIn } from '../command-line/files.ts';
 
 export interface ChatTemplate {
   readonly file: string;
@@ -22,35 +22,10 @@ export interface ChatTemplate {
 export async function readChatTemplate(text: string | null, cwd: string): Promise<ChatTemplate | null> {
   if (text === null) return null;
   const file = resolve(cwd, text);
-  const bytes = await readSmallFile(file);
-  if (!isText(bytes))
-    throw new UsageError(`--chat-template must be text in UTF-8, ${file} is not; pass a Jinja template`);
+  const bytes = await readWhole('--chat-template', file, MAX_CHAT_TEMPLATE_BYTES);
+  if (textIn('--chat-template', file, bytes).trim() === '')
+    throw new UsageError(`--chat-template must be a Jinja template, ${file} is blank; pass another file`);
   return { file, bytes, sha256: hashBytes(bytes) };
-}
-
-async function readSmallFile(file: string): Promise<Uint8Array> {
-  try {
-    const found = await stat(file);
-    if (!found.isFile()) throw new UsageError(`--chat-template must be a file, ${file} is none; pass a Jinja template`);
-    if (found.size > 0 && found.size <= MAX_CHAT_TEMPLATE_BYTES) return await readFile(file);
-    throw new UsageError(
-      `--chat-template must have 1 to ${MAX_CHAT_TEMPLATE_BYTES} bytes, ${file} has ${found.size}; pass a Jinja template`,
-    );
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    const reason = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new UsageError(`--chat-template must be a file that can be read, got ${file} (${reason}); correct it`, {
-      cause: error,
-    });
-  }
-}
-
-function isText(bytes: Uint8Array): boolean {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim() !== '';
-  } catch {
-    return false;
-  }
 }
 
 interface Templated {

@@ -1,5 +1,4 @@
 /** Files of examples, and the supervised steps that a command asks for. */
-import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { encodeChatExamples, parseChatExamples } from '../../core/chat-examples.ts';
 import type { SupervisedConfig } from '../../core/contract.ts';
@@ -7,6 +6,7 @@ import { TemperError } from '../../core/failures.ts';
 import { SUPERVISED } from '../../core/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { readWhole, textIn } from '../command-line/files.ts';
 
 export interface ExamplesFile {
   /** File name without folder and extension. */
@@ -18,34 +18,21 @@ export interface ExamplesFile {
 
 /** Size limit: all examples are in memory at once, here and in the GPU worker. */
 const MAX_BYTES = 256 * 1024 ** 2;
+const WHAT = 'the examples';
 const EXAMPLES_PER_STEP = 16;
 const HELD_OUT_SHARE = 0.1;
 const MAX_HELD_OUT = 200;
 
-export async function readExamplesFile(text: string, cwd: string): Promise<ExamplesFile> {
-  const path = resolve(cwd, text);
+export async function readExamplesFile(place: string, cwd: string): Promise<ExamplesFile> {
+  const path = resolve(cwd, place);
   const name = basename(path).replace(/\.jsonl?$/, '');
   try {
-    const examples = parseChatExamples(await readText(path), basename(path));
+    const text = textIn(WHAT, path, await readWhole(WHAT, path, MAX_BYTES));
+    const examples = parseChatExamples(text, basename(path));
     return { name, count: examples.length, bytes: encodeChatExamples(examples) };
   } catch (error) {
     if (error instanceof TemperError) throw new UsageError(error.message, { cause: error });
     throw error;
-  }
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    const { size } = await stat(path);
-    if (size > MAX_BYTES)
-      throw new UsageError(`a file of examples must have at most ${MAX_BYTES} bytes, ${path} has ${size}; split it`);
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    const reason = (error as NodeJS.ErrnoException).code ?? 'it is not UTF-8';
-    throw new UsageError(`the examples must be a file that can be read, got ${path} (${reason}); correct it`, {
-      cause: error,
-    });
   }
 }
 

@@ -1,8 +1,5 @@
 /** Page around a report: one HTML file with all that it needs, which may fetch nothing. */
 import { createHash } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { TemperError } from '../../core/failures.ts';
 import type { ReportPageData } from '../../views/api/report-page.ts';
 import { readPageFiles } from '../page-files/page-files.ts';
 import { embedJson, htmlText, markup, trusted, type Html } from './html.ts';
@@ -35,22 +32,6 @@ ${inline('script', script)}
 </html>
 `;
   return htmlText(page);
-}
-
-/** Writes the page whole or not at all. */
-export async function writePage(file: string, page: string): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(temporary, page);
-    await rename(temporary, file);
-  } catch (cause) {
-    throw new TemperError(
-      'StoreUnavailable',
-      `cannot write the report to ${file} (${String(cause)}); choose another path with --out FILE`,
-      { cause },
-    );
-  }
 }
 
 /** Exact bytes that the content policy hashes: the browser refuses any other. */

@@ -6,9 +6,9 @@ import { requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { readAdvisories } from '../../views/runs/stored-advisories.ts';
 import { STATE_FOLDER } from '../../workers/project/folders.ts';
+import { writeWhole } from '../command-line/files.ts';
 import { readAttempts } from './read-attempts.ts';
 import { renderReport } from './page.ts';
-import { writePage } from './shell.ts';
 
 export function defaultReportFile(project: string, run: string): string {
   return join(project, STATE_FOLDER, 'reports', `${run}.html`);
@@ -31,5 +31,5 @@ export async function writeReport(store: Store, run: string, file: string, versi
     storeUri: store.uri,
     version,
   });
-  await writePage(file, page);
+  await writeWhole('--out', file, page, 'replace');
 }

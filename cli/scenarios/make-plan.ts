@@ -2,7 +2,7 @@
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { HostedLedger, PricedModel } from '../../play/hosted/hosted-ledger.ts';
 import type { Store } from '../../store/store.ts';
-import type { Player } from '../eval/players.ts';
+import type { Player } from '../players/players.ts';
 import type { ScenarioOrigin } from './origin.ts';
 import type { ScenarioRow } from './scenario-rows.ts';
 

@@ -4,7 +4,7 @@ import { hashOf } from '../../core/hashes.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { findPlayers, type Player, type Players } from '../eval/players.ts';
+import { findPlayers, type Player, type Players } from '../players/players.ts';
 import type { ScenariosContext } from './command.ts';
 import type { MakePlan } from './make-plan.ts';
 import { parseMcp, readToolServer, type McpOptions, type ScenarioOrigin } from './origin.ts';

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { describeSpending } from '../../core/judge-spending.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { withEngine } from '../eval/with-engine.ts';
+import { withEngine } from '../players/with-engine.ts';
 import { printJson } from '../terminal/output.ts';
 import type { ScenariosContext } from './command.ts';
 import { originLine, scenarioLines, spendingTeller, viewScenarios } from './lines.ts';

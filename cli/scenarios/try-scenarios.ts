@@ -10,7 +10,7 @@ import { OutageClock } from '../../play/recorder/clock.ts';
 import { triedJournalPrefix, triedKey } from '../../store/layout.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { createRewrite, type Player } from '../eval/players.ts';
+import { createRewrite, type Player } from '../players/players.ts';
 import type { MakePlan, MakeWorld, MadeScenario } from './make-plan.ts';
 import type { ScenarioRow } from './scenario-rows.ts';
 import { createTriedAgent } from './tried-agent.ts';

@@ -1,10 +1,11 @@
 /** Files of generated scenarios: written whole, and replaced only while nobody edited them. */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { sha256Hex } from '../../core/hashes.ts';
 import { generatedFileKey } from '../../store/layout.ts';
 import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { writeWhole } from '../command-line/files.ts';
 import { toRow, type ScenarioRow } from './scenario-rows.ts';
 
 /** `scenarios.jsonl` has its held-out scenarios in `scenarios.held-out.jsonl`. */
@@ -39,16 +40,7 @@ export async function writeScenarios(store: Store, file: string, rows: readonly 
 export async function writeGenerated(store: Store, file: string, bytes: Uint8Array): Promise<void> {
   await checkReplaceable(store, [file]);
   await store.publish(generatedFileKey(sha256Hex(bytes)), encodeJson({ schema: 1 }));
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    await writeFile(temporary, bytes);
-    await rename(temporary, file);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError(`--out must be a file that can be written, got ${file} (${code}); pass another one`);
-  } finally {
-    await rm(temporary, { force: true });
-  }
+  await writeWhole('--out', file, bytes, 'replace');
 }
 
 async function readIfThere(file: string): Promise<Uint8Array | null> {

@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { UsageError, closestName } from '../command-line/errors.ts';
-import { findPlayers, type AskedSettings, type Player, type Players } from '../eval/players.ts';
+import { findPlayers, type AskedSettings, type Player, type Players } from '../players/players.ts';
 import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { TryContext } from './command.ts';
 

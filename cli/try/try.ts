@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { plural } from '../../core/format.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { withEngine } from '../eval/with-engine.ts';
+import { withEngine } from '../players/with-engine.ts';
 import { printJson } from '../terminal/output.ts';
 import type { TryContext } from './command.ts';
 import { groupLines, summaryLines } from './lines.ts';

@@ -1,6 +1,6 @@
 /** The base model of checkpoints that are played: which stack is started for them, and which one is refused. */
 import { expect, test } from 'vitest';
-import { checkPlayedBase, engineFor } from '../../cli/eval/played-base.ts';
+import { checkPlayedBase, engineFor } from '../../cli/players/with-engine.ts';
 import { defineConfig } from '../../workers/config/config.ts';
 
 const packed = { checkpoint: 'packed@1', dtype: 'bfloat16', loadIn4bit: true } as const;

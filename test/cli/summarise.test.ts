@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import type { AttemptCost } from '../../cli/eval/ledger.ts';
+import type { AttemptCost } from '../../cli/players/attempt-runner.ts';
 import { summariseOutcomes } from '../../cli/eval/summarise.ts';
 import { attemptOf, FAILED } from '../store/records/made-attempt.ts';
 
-const cost = (number: number, costUsd: number | null): AttemptCost => ({
-  attempt: number,
+const cost = (costUsd: number | null): AttemptCost => ({
   calls: 1,
   promptTokens: 10,
   completionTokens: 2,
@@ -20,7 +19,7 @@ const summarise = (...all: { rewards: (number | null)[]; usd: (number | null)[] 
       model: `model ${model}`,
       played: {
         attempts: rewards.map((reward, index) => attemptOf(index, [], reward === null ? FAILED : { reward })),
-        costs: usd.map((each, index) => cost(index, each)),
+        costs: usd.map((each) => cost(each)),
       },
       error: null,
     })),

@@ -42,6 +42,8 @@ export const CLI: readonly Mutant[] = [
       "if ((await stateOf(store, file)) === 'own')",
       "if ((await stateOf(store, file)) === 'missing')",
     ],
+  ]),
+  ...breaking('cli/command-line/files.ts', 'test/cli/scenarios/write-files.test.ts', [
     [
       'generated scenarios are half there where the disk is full',
       'const temporary = `${file}.${process.pid}.tmp`;',

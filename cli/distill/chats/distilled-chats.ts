@@ -123,3 +123,8 @@ function goesOn(messages: readonly Message[], earlier: readonly Message[]): bool
 function withoutNulls(message: object): Message {
   return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null && value !== undefined));
 }
+
+/** JSON line of an example; its position in the file is its id. */
+export function toLine({ messages, tools, metadata }: ChatExample): string {
+  return `${JSON.stringify({ messages, ...(tools === undefined ? {} : { tools }), metadata })}\n`;
+}

@@ -5,7 +5,8 @@ import { EXIT, UsageError } from '../../command-line/errors.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
 import { plural } from '../../../core/format.ts';
 import { distill } from '../chats/distilled-chats.ts';
-import { refuseExisting, toLine, writeNew } from '../chats/write-new.ts';
+import { refuseExisting, writeWhole } from '../../command-line/files.ts';
+import { toLine } from '../chats/distilled-chats.ts';
 import { readLangfuse } from './langfuse-traces.ts';
 import { readOtlpFile } from './read-otlp-file.ts';
 import { readTraced, toAttempt, toScenarios, type TracedConversations } from './trace-conversations.ts';
@@ -37,13 +38,13 @@ export async function distillTraces(context: TracesContext): Promise<number> {
   if (examples.length === 0) throw nothingTaken(source, found, taken.length);
   const file = resolve(cwd, flags.out);
   // Neither of two files is written if one of them cannot be.
-  if (flags.scenarios !== null) refuseExisting(resolve(cwd, flags.scenarios), '--scenarios');
+  if (flags.scenarios !== null) refuseExisting('--scenarios', resolve(cwd, flags.scenarios));
   const chats = examples.map((example) => {
     const { reward, ...place } = example.metadata ?? {};
     const isScored = reward !== undefined && !unscored.has(String(place['conversation']));
     return toLine({ ...example, metadata: isScored ? { ...place, reward } : place });
   });
-  await writeNew(file, chats.join(''), '--out');
+  await writeWhole('--out', file, chats.join(''), 'new');
   const of = `${attempts.length} of ${plural(conversations.length, 'conversation')}`;
   output.line(`${of} in ${source}: ${plural(examples.length, 'example')} in ${file}`);
   if (flags.scenarios !== null) await writeScenarios(context, flags.scenarios, found);
@@ -86,7 +87,8 @@ async function writeScenarios(
 ): Promise<void> {
   const file = resolve(cwd, name);
   const scenarios = toScenarios(conversations);
-  await writeNew(file, scenarios.map((scenario) => `${JSON.stringify(scenario)}\n`).join(''), '--scenarios');
+  const lines = scenarios.map((scenario) => `${JSON.stringify(scenario)}\n`);
+  await writeWhole('--scenarios', file, lines.join(''), 'new');
   output.line(`${plural(scenarios.length, 'scenario')} in ${file}`);
 }
 

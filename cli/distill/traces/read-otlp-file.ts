@@ -1,27 +1,18 @@
 /** Traces in a file: JSON, JSON by lines or protobuf, as collectors' file exporters and SDKs write them. */
 import { constants } from 'node:buffer';
-import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 
 import { decodeTraces, readTracesJson, type ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import { UsageError } from '../../command-line/errors.ts';
+import { readWhole } from '../../command-line/files.ts';
 
-const MOST_BYTES = 2 * 1024 ** 3;
+/** What Node reads at once. */
+const MOST_BYTES = 2 ** 31 - 1;
 
 /** A larger file is read by lines; `mostText`: what Node takes as one string. */
 export async function readOtlpFile(path: string, mostText = constants.MAX_STRING_LENGTH): Promise<ReadSpan[]> {
-  const bytes = unpacked(await readBytes(path), path);
+  const bytes = unpacked(await readWhole('--from-otlp', path, MOST_BYTES), path);
   return looksLikeJson(bytes) ? readJson(bytes, path, mostText) : readProtobuf(bytes, path);
-}
-
-async function readBytes(path: string): Promise<Buffer> {
-  try {
-    return await readFile(path);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const remedy = code === 'ERR_FS_FILE_TOO_LARGE' ? 'split it' : 'correct the path';
-    throw new UsageError(`--from-otlp must name a file that can be read, got ${path} (${code}); ${remedy}`);
-  }
 }
 
 function unpacked(bytes: Buffer, path: string): Buffer {

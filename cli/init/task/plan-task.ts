@@ -12,7 +12,7 @@ import { openProjectStore } from '../../../workers/config/project-store.ts';
 import { CONFIG_FILE } from '../../../workers/project/folders.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
 import { UsageError } from '../../command-line/errors.ts';
-import { findPlayers, type Player } from '../../eval/players.ts';
+import { findPlayers, type Player } from '../../players/players.ts';
 import { readBaseModel, requireBaseModel } from '../../planning/base-model.ts';
 import type { MakePlan } from '../../scenarios/make-plan.ts';
 import { parseMcp, readToolServer, type McpOptions, type ToolServerFacts } from '../../scenarios/origin.ts';

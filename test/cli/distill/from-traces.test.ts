@@ -129,7 +129,7 @@ test('a file of JSON that is longer than a string can be is read by lines', asyn
 });
 
 test.each([
-  [['--from-otlp', 'none.json'], /^--from-otlp must name a file that can be read, got .*none\.json \(ENOENT\)/],
+  [['--from-otlp', 'none.json'], /^--from-otlp must be a file that can be read, got .*none\.json \(ENOENT\)/],
   [['--from-otlp', 'bad.json'], /bad\.json could not be read as a whole: it has no resourceSpans/],
   [['--from-otlp', 'bad.txt'], /bad\.txt could not be read as a whole/],
   [['--from-otlp', 'zstd.pb'], /is compressed with zstd; run zstd -d on it first/],

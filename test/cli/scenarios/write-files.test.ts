@@ -36,8 +36,9 @@ test('killed between its two files, the command replaces the first one by the sa
 
 test('a place where nothing can be written is named, and nothing is left there', async () => {
   const { folder, store } = await open();
-  const file = join(folder, 'no', 'such', 'a.jsonl');
-  await expect(writeGenerated(store, file, bytes('one\n'))).rejects.toThrow(`got ${file} (ENOENT); pass another one`);
+  await writeFile(join(folder, 'taken'), '');
+  const file = join(folder, 'taken', 'a.jsonl');
+  await expect(writeGenerated(store, file, bytes('one\n'))).rejects.toThrow('(ENOTDIR); pass another one');
   await mkdir(join(folder, 'a.jsonl'));
   await expect(writeGenerated(store, join(folder, 'a.jsonl'), bytes('one\n'))).rejects.toThrow(
     '--out must be a file that can be read',

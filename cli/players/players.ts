@@ -14,9 +14,8 @@ import { loadConfig } from '../../workers/config/config.ts';
 import { readBaseModel, pinModel, type ModelContext } from '../planning/base-model.ts';
 import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
-import type { EvalContext } from './command.ts';
-import { findPlayedBase, type PlayedBase } from './played-base.ts';
-import { findTarget, type CheckpointTarget } from './target.ts';
+import type { EvalContext } from '../eval/command.ts';
+import { findPlayedBase, findTarget, type CheckpointTarget, type PlayedBase } from './target.ts';
 
 type Flags = Pick<
   EvalContext['flags'],

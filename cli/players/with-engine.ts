@@ -1,16 +1,18 @@
 /** Runs work with the local stack's engine; starts no stack if all players are hosted. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
-import { loadConfig } from '../../workers/config/config.ts';
+import { checkTrainedWeights } from '../../core/engine-rules.ts';
+import { loadConfig, type EngineConfig } from '../../workers/config/config.ts';
 import { ANY_USE } from '../../workers/local-stack/decide-engine.ts';
 import { findDevices } from '../../workers/devices/devices.ts';
-import { loadedBase } from '../../workers/config/loaded-base.ts';
+import { describeBase, isSameBase, loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import type { LocalStackOptions } from '../../workers/local-stack/options.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { proveChatTemplate } from '../planning/chat-template.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
-import { checkPlayedBase, engineFor } from './played-base.ts';
+import type { PlayedBase } from './target.ts';
 import type { Players } from './players.ts';
 
 /** `work` gets null if all players are hosted. */
@@ -63,4 +65,21 @@ async function requireBase(
     config: { ...config, engine: engineFor(base, config.engine) },
     checkJoined: (stack) => checkPlayedBase(base, loadedBase(stack.engine, gpus.length > 0)),
   };
+}
+
+/** Engine settings for the local stack. */
+export function engineFor(played: PlayedBase, engine: EngineConfig): EngineConfig {
+  const { dtype, loadIn4bit, checkpoint } = played;
+  checkTrainedWeights(`${checkpoint} must be played`, { ...engine, loadIn4bit });
+  // Parts of packed weights are not supported.
+  const ofWholeWeights = loadIn4bit ? { shardBaseModel: false } : {};
+  return { ...engine, dtype, loadIn4bit, ...ofWholeWeights };
+}
+
+/** Checks a local stack that another command started. */
+export function checkPlayedBase(played: PlayedBase, loaded: LoadedBase): void {
+  if (isSameBase(played, loaded)) return;
+  throw new UsageError(
+    `${played.checkpoint} must be played with its base model as it was trained, in ${describeBase(played)}, but the local stack of this project runs already and loads base models in ${describeBase(loaded)}; stop that stack first`,
+  );
 }

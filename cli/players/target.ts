@@ -1,4 +1,4 @@
-/** Checkpoint that `--model` names, if any. */
+/** Checkpoint that `--model` names, if any, and the base model that several of them share. */
 import type { Checkpoint, Prepared, RunConfig } from '../../core/contract.ts';
 import { parseTrainedName, policyName, type Policy } from '../../core/policy-name.ts';
 import { isSupervisedOnly } from '../../core/supervised.ts';
@@ -6,7 +6,8 @@ import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
 import { adapterOfPolicy } from '../../store/records/manifest.ts';
 import { readManifest, readPrepared, readRun, requireRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { trainedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
+import { describeBase, isSameBase, trainedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
+import { UsageError } from '../command-line/errors.ts';
 
 /** Checkpoint of the store with its run's configuration. */
 export interface CheckpointTarget {
@@ -39,4 +40,20 @@ export async function findTarget(store: Store, model: string): Promise<Checkpoin
     base: trainedBase(manifest),
     prepared: isSupervisedOnly(file.config) ? null : await readPrepared(store, run),
   };
+}
+
+export interface PlayedBase extends TrainedBase {
+  /** A checkpoint that was trained on it. */
+  readonly checkpoint: string;
+}
+
+/** Null where no checkpoint is played: base models are played as the local stack loads them. */
+export function findPlayedBase(checkpoints: readonly CheckpointTarget[]): PlayedBase | null {
+  const [first, ...others] = checkpoints;
+  if (first === undefined) return null;
+  const other = others.find(({ base }) => !isSameBase(base, first.base));
+  if (other === undefined) return { ...first.base, checkpoint: first.model };
+  throw new UsageError(
+    `--model must name checkpoints whose base model was loaded in one way, because one engine plays them all, got ${first.model} in ${describeBase(first.base)} and ${other.model} in ${describeBase(other.base)}; play them with two commands`,
+  );
 }
