@@ -10,9 +10,8 @@ import { NO_VERDICT } from '../../views/attempts/verdict.ts';
 import { viewAttempt } from '../../views/attempts/view-attempt.ts';
 import { attemptRows } from '../../views/rows/attempt-row.ts';
 import type { Estimate } from '../../core/estimates.ts';
-import { BOUNDS, GROUP_BOUNDS } from '../report/data.ts';
-import { markup, type Html } from '../report/html.ts';
-import { renderPage } from '../report/shell.ts';
+import { markup, type Html } from '../pages/html.ts';
+import { BOUNDS, GROUP_BOUNDS, renderPage } from '../pages/offline-page.ts';
 
 export interface EvalReport {
   readonly summary: EvalSummary;

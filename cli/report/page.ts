@@ -6,8 +6,8 @@ import { findConstants, planCharts } from '../../views/charts/charts.ts';
 import { metricWords } from '../../views/charts/metric-words.ts';
 import { chooseStepMetrics } from '../../views/charts/step-metrics.ts';
 import type { ReportData } from './data.ts';
-import { markup, type Html } from './html.ts';
-import { renderPage } from './shell.ts';
+import { markup, type Html } from '../pages/html.ts';
+import { renderPage } from '../pages/offline-page.ts';
 import { renderSummary } from './summary.ts';
 
 export function renderReport(data: ReportData): Promise<string> {

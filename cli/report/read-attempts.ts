@@ -11,7 +11,7 @@ import type { AttemptSet } from '../../views/api/report-page.ts';
 import { viewGroup } from '../../views/attempts/group.ts';
 import { readPlayed } from '../../views/attempts/read-played.ts';
 import { readRunInStore, type RunInStore } from '../../views/attempts/step-facts.ts';
-import { BOUNDS, GROUP_BOUNDS } from './data.ts';
+import { BOUNDS, GROUP_BOUNDS } from '../pages/offline-page.ts';
 
 export interface ReadAttempts {
   readonly sets: readonly AttemptSet[];

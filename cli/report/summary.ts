@@ -23,7 +23,7 @@ import {
 import { describeAgreement } from '../../views/charts/agreement.ts';
 import type { FoundAdvisory } from '../../views/runs/advisories.ts';
 import type { ReportData } from './data.ts';
-import { markup, type Html } from './html.ts';
+import { markup, type Html } from '../pages/html.ts';
 
 export function renderSummary({ state, steps, config, agreement, advisories }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);

@@ -1,6 +1,6 @@
 /** Endpoints of `temper review` as data: who may ask, what answers, and how a body is read. */
 import { HttpRefusal } from '../../play/transports/http-server.ts';
-import type { Html } from '../report/html.ts';
+import type { Html } from '../pages/html.ts';
 import type { RewardDesk } from './desk.ts';
 import type { ReviewKeys, KeyScope } from './keys.ts';
 

@@ -4,7 +4,7 @@ import { TemperError, type FailureType } from '../../core/failures.ts';
 import { BodyRoom, discardBody, HttpRefusal } from '../../play/transports/http-server.ts';
 import { openKeyedServer, pathOf, type Access, type KeyedServer } from '../../play/transports/keyed-server.ts';
 import type { KeyedPlace } from '../command-line/keyed-place.ts';
-import { htmlText } from '../report/html.ts';
+import { htmlText } from '../pages/html.ts';
 import type { RewardDesk } from './desk.ts';
 import type { ReviewKeys, KeyScope } from './keys.ts';
 import { notFoundPage, PAGE_HEADERS, refusalPage } from './pages/page.ts';

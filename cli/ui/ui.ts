@@ -9,7 +9,7 @@ import { SharedAnswers } from '../../views/context/shared-answers.ts';
 import { version } from '../../workers/version.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
-import { readPageFiles } from '../page-files/page-files.ts';
+import { readPageFiles } from '../pages/page-files.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { ActionDesk } from './actions/answer-action.ts';
 import { actLater } from './act-later.ts';

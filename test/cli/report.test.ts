@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleEvenly } from '../../core/statistics.ts';
-import { embedJson, htmlText, markup } from '../../cli/report/html.ts';
+import { embedJson, htmlText, markup } from '../../cli/pages/html.ts';
 import { writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -17,7 +17,7 @@ export const CLI: readonly Mutant[] = [
     ],
     ['what a model writes turns the direction of the terminal around', '\\u202a-\\u202e\\u2066-\\u2069', ''],
   ]),
-  ...breaking('cli/report/html.ts', 'test/cli/report.test.ts', [
+  ...breaking('cli/pages/html.ts', 'test/cli/report.test.ts', [
     ['what a model writes is markup in a report', ': escapeHtml(String(part));', ': String(part);'],
     ['what a model writes ends the script of a report', ".replace(/</g, '\\\\u003c')", ''],
   ]),

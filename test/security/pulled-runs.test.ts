@@ -2,7 +2,7 @@
 import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { markup, htmlText } from '../../cli/report/html.ts';
+import { markup, htmlText } from '../../cli/pages/html.ts';
 import { printable } from '../../cli/terminal/output.ts';
 import { renderLive } from '../../cli/watch/live.ts';
 import type { RunState } from '../../core/contract.ts';

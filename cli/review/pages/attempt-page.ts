@@ -1,6 +1,6 @@
 /** The page behind a link: one attempt's conversation, and the form that gives its reward. */
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
-import { markup, type Html } from '../../report/html.ts';
+import { markup, type Html } from '../../pages/html.ts';
 import { formatNumber } from '../../../core/format.ts';
 import { conversationHtml, textHtml } from './conversation.ts';
 import { page } from './page.ts';

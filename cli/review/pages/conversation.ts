@@ -3,7 +3,7 @@
  * visible, each text in a block of its own, so that its direction ends with it. Images are named, never loaded.
  */
 import type { ChatMessage } from '../../../store/records/trajectories.ts';
-import { markup, type Html } from '../../report/html.ts';
+import { markup, type Html } from '../../pages/html.ts';
 import { printable } from '../../terminal/output.ts';
 
 /** Characters of one text that are shown at once, and those that are behind a fold. */

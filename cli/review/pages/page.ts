@@ -1,7 +1,7 @@
 /** Pages of `temper review`: one document with its own style, which may load nothing, and runs no script but one that presses buttons. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { markup, trusted, type Html } from '../../report/html.ts';
+import { markup, trusted, type Html } from '../../pages/html.ts';
 
 const STYLE = readBrowserFile('review.css');
 const KEYS_SCRIPT = readBrowserFile('review-keys.js');

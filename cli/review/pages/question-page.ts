@@ -1,6 +1,6 @@
 /** Pages of a reviewer: two attempts side by side, or one, and the next question once it is answered. */
 import { commonLength, conversationOf, type Conversation } from '../../../store/records/judging/conversation.ts';
-import { markup, type Html } from '../../report/html.ts';
+import { markup, type Html } from '../../pages/html.ts';
 import { plural } from '../../../core/format.ts';
 import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions/questions.ts';
 import { MAX_BY, MAX_NOTE } from '../../../store/records/given-problems.ts';

@@ -9,7 +9,7 @@ import type { ViewContext } from '../../../views/context/context.ts';
 import { version } from '../../../workers/version.ts';
 import { EXIT, UsageError } from '../../command-line/errors.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
-import { readPageFiles } from '../../page-files/page-files.ts';
+import { readPageFiles } from '../../pages/page-files.ts';
 import { answerView } from '../server/answer-view.ts';
 import { exportRun, type AskView } from './export-run.ts';
 import { SiteWriter } from './site-writer.ts';

@@ -4,8 +4,7 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pageDocument } from '../../page-files/page-document.ts';
-import type { PageFiles } from '../../page-files/page-files.ts';
+import { pageDocument, type PageFiles } from '../../pages/page-files.ts';
 
 /** A script is begun anew above this: a page loads no more than what it shows. */
 const SCRIPT_BYTES = 256 * 1024;

@@ -1,6 +1,6 @@
 /** Script and style of the page, compressed once, and kept by browsers until they change. */
 import { createHash } from 'node:crypto';
-import type { PageFiles } from '../../page-files/page-files.ts';
+import type { PageFiles } from '../../pages/page-files.ts';
 import { compress, type Body } from './compress.ts';
 
 export interface Asset {

@@ -1,6 +1,6 @@
 /** The documents of `temper ui`: the page, which loads its script and style from this server alone, and notices. */
-import { htmlText, markup } from '../../report/html.ts';
-import { pageDocument } from '../../page-files/page-document.ts';
+import { htmlText, markup } from '../../pages/html.ts';
+import { pageDocument } from '../../pages/page-files.ts';
 
 const POLICY = [
   "default-src 'none'",

@@ -9,7 +9,7 @@ import {
   type KeyedServer,
 } from '../../../play/transports/keyed-server.ts';
 import type { KeyedPlace } from '../../command-line/keyed-place.ts';
-import type { PageFiles } from '../../page-files/page-files.ts';
+import type { PageFiles } from '../../pages/page-files.ts';
 import { Admission, checkJson, checkOrigin, NEW_LINK } from './admission.ts';
 import { chooseEncoding, jsonBody, type Body } from './compress.ts';
 import type { Endpoint, UiReply } from './endpoint.ts';

@@ -1,8 +1,31 @@
-/** Page around a report: one HTML file with all that it needs, which may fetch nothing. */
+/** A page that opens offline: one HTML file with all that it needs, which may fetch nothing. */
 import { createHash } from 'node:crypto';
 import type { ReportPageData } from '../../views/api/report-page.ts';
-import { readPageFiles } from '../page-files/page-files.ts';
+import type { GroupBounds } from '../../views/attempts/group.ts';
 import { embedJson, htmlText, markup, trusted, type Html } from './html.ts';
+import { readPageFiles } from './page-files.ts';
+
+/** Limits that keep a page small enough to mail. */
+export const BOUNDS = {
+  /** Steps whose groups are shown: the first, the last, and as many between. */
+  steps: 8,
+  groupsPerStep: 6,
+  evalGames: 24,
+  attemptsPerGroup: 32,
+  callsPerAttempt: 40,
+  textLength: 8000,
+  /** Characters of all attempts together. */
+  total: 6_000_000,
+} as const;
+
+/** The same for one group. */
+export const GROUP_BOUNDS: GroupBounds = {
+  attempts: BOUNDS.attemptsPerGroup,
+  calls: BOUNDS.callsPerAttempt,
+  textLength: BOUNDS.textLength,
+  promptLength: BOUNDS.textLength,
+  total: BOUNDS.total,
+};
 
 interface Page {
   readonly title: string;
