@@ -1,4 +1,4 @@
-/** `npm run bench -- memory`: compares the plan of `temper doctor --model` with a random model's use. */
+/** `npm run bench -- memory`: compares the plan of `temper doctor model` with a random model's use. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `temper doctor --leases`: what attempts, groups and workers hold, and what dead ones have left. */
+/** `temper doctor leases`: what attempts, groups and workers hold, and what dead ones have left. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WATCH_MS } from '../../play/resources/lease-holder.ts';
@@ -12,7 +12,7 @@ import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
 import { formatDuration, plural } from '../../core/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
-import type { doctorCommand } from './command.ts';
+import type { doctorLeasesCommand } from './command.ts';
 
 interface AgentLeases {
   readonly leases: Leases;
@@ -23,7 +23,7 @@ interface AgentLeases {
 /** A row of the table: `problem` is why it could not be ended, null if it was, absent if nobody tried. */
 type Row = SeenLease & Partial<Pick<EndedLease, 'problem'>>;
 
-export async function doctorLeases(context: CommandContext<typeof doctorCommand>): Promise<number> {
+export async function doctorLeases(context: CommandContext<typeof doctorLeasesCommand>): Promise<number> {
   const { args, flags, project, cwd, env, output } = context;
   const agentFile = args.agent === null ? null : await loadAgent(args.agent, cwd);
   const store = await openProjectStore(project, env);
@@ -43,7 +43,7 @@ export async function doctorLeases(context: CommandContext<typeof doctorCommand>
 async function watch(
   store: Store,
   names: readonly string[],
-  { output, signal }: CommandContext<typeof doctorCommand>,
+  { output, signal }: CommandContext<typeof doctorLeasesCommand>,
 ): Promise<AgentLeases[]> {
   const watched = names.map((name) => {
     const leases = new Leases(store, name);
@@ -104,7 +104,7 @@ function summarise(rows: readonly Row[], left: number, hasTried: boolean): strin
   const count = (state: string) => rows.filter((row) => stateOf(row) === state).length;
   const used = `${plural(count('in use'), 'lease')} in use`;
   if (hasTried) return `${used}, ${count('ended')} ended, ${left} left`;
-  const remedy = left === 0 ? '' : '; name the agent’s file to end them: temper doctor --leases ./agent.ts';
+  const remedy = left === 0 ? '' : '; name the agent’s file to end them: temper doctor leases ./agent.ts';
   return `${used}, ${left} leaked${remedy}`;
 }
 

@@ -10,7 +10,7 @@ import { EXIT } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { createTable } from '../terminal/table.ts';
-import { doctorCommand, MEMORY_FLAGS } from './command.ts';
+import { doctorModelCommand, MEMORY_FLAGS } from './command.ts';
 import type { TrainConfig } from '../../core/contract.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
 import { flagText } from '../planning/project-flags.ts';
@@ -19,13 +19,13 @@ import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
 
 const PLANNED_FLAGS = ['chat-template', ...MEMORY_FLAGS] as const;
 
-type PlannedFlags = Pick<CommandContext<typeof doctorCommand>['flags'], (typeof PLANNED_FLAGS)[number]>;
+type PlannedFlags = Pick<CommandContext<typeof doctorModelCommand>['flags'], (typeof PLANNED_FLAGS)[number]>;
 type Memory = NonNullable<ModelReport['memory']>;
 type Device = Memory['devices'][number];
 
 /** Exits with 1 if the model cannot be used or does not fit. */
-export async function doctorModel(context: CommandContext<typeof doctorCommand>, model: string): Promise<number> {
-  const { flags, project, cwd, env, output } = context;
+export async function doctorModel(context: CommandContext<typeof doctorModelCommand>): Promise<number> {
+  const { flags, args, project, cwd, env, output } = context;
   const planned = await readPlannedFlags(context);
   const place = { project, cwd, ...programContext(context) };
   const template = (await readChatTemplate(planned['chat-template'], cwd))?.file ?? null;
@@ -33,7 +33,7 @@ export async function doctorModel(context: CommandContext<typeof doctorCommand>,
   const { engine } = await loadConfig(project, env);
   const overrides = engineOverrides(flags);
   const decided = await decideEngine(engine, overrides, { ...ANY_USE, trained: [train.lora] }, place);
-  const asked = { model, template, context: flags.context, train };
+  const asked = { model: args.model, template, context: flags.context, train };
   const report = await reportOnModel({
     ...place,
     ...asked,
@@ -110,10 +110,10 @@ const gib = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(bytes < 1024 ** 3 
 const count = (value: number) => value.toLocaleString('en-US');
 
 /** Flags of the command line; the missing ones from `train` of temporal.config.ts. */
-async function readPlannedFlags(context: CommandContext<typeof doctorCommand>): Promise<PlannedFlags> {
+async function readPlannedFlags(context: CommandContext<typeof doctorModelCommand>): Promise<PlannedFlags> {
   const { flags, project, env } = context;
   const words = flagText(await loadConfig(project, env));
-  const line = parseCommandLine({ ...doctorCommand, flags: RUN_FLAGS }, words);
+  const line = parseCommandLine({ ...doctorModelCommand, arguments: {}, flags: RUN_FLAGS }, words);
   const usual = line.isHelp ? flags : line.flags;
   const chosen = PLANNED_FLAGS.map((name) => [name, flags[name] ?? usual[name]]);
   return Object.fromEntries(chosen) as PlannedFlags;

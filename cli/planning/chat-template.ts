@@ -51,7 +51,7 @@ export async function proveChatTemplate(
   if (local === null) return false;
   const file = template?.file ?? null;
   const { gaps, readsClock } = await checkChatTemplate({ baseModel, ...local, file }, programContext(environment));
-  // Requests that a template cannot write are refused by name; a model's own gaps are shown by temper doctor --model.
+  // Requests that a template cannot write are refused by name; a model's own gaps are shown by temper doctor model.
   if (file !== null) for (const gap of gaps) environment.output.errorLine(`note: the chat template ${file}: ${gap}`);
   return readsClock;
 }

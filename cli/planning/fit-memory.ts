@@ -106,7 +106,7 @@ function tooLarge(
   const smaller = `pass --dtype bfloat16${isFull || !canBeQuantized ? '' : ' or --load-in-4bit'}`;
   const sharding = isFull ? '' : 'shard it over several GPUs (--devices N --shard-base-model --engine vllm), ';
   return badConfig(
-    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower ${limit} or engine.kvCacheBytes, ${smaller}, ${sharding}or use a smaller model (temper doctor --model shows the plan)`,
+    `${baseModel} must fit into the ${gib(bytes ?? 0)} of ${device} to be trained, but needs ${gib(needed)} with micro-batches of ${tokens} tokens (${figures}); ${adapter}lower ${limit} or engine.kvCacheBytes, ${smaller}, ${sharding}or use a smaller model (temper doctor model shows the plan)`,
   );
 }
 

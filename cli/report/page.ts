@@ -5,10 +5,9 @@ import type { Section } from '../../views/charts/chart.ts';
 import { findConstants, planCharts } from '../../views/charts/charts.ts';
 import { metricWords } from '../../views/charts/metric-words.ts';
 import { chooseStepMetrics } from '../../views/charts/step-metrics.ts';
-import type { ReportData } from './data.ts';
 import { markup, type Html } from '../pages/html.ts';
 import { renderPage } from '../pages/offline-page.ts';
-import { renderSummary } from './summary.ts';
+import { renderSummary, type ReportData } from './summary.ts';
 
 export function renderReport(data: ReportData): Promise<string> {
   const charts = [...planCharts(data.steps, data.state.evals), ...agreementCharts(data.agreement)];

@@ -1,6 +1,6 @@
 /** Head of the report: results and cost. */
 import { shortModelName } from '../../core/describe-config.ts';
-import type { EvalResult, RunState } from '../../core/contract.ts';
+import type { EvalResult, RunConfig, RunState, StepSummary } from '../../core/contract.ts';
 import { describeCosts, sumUsd } from '../../core/costs.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
 import { findHeldOutLoss, LOSS_HEADING, lossNote, type HeldOutLoss } from '../../views/charts/held-out-loss.ts';
@@ -20,10 +20,25 @@ import {
   sortMetrics,
   valueOf,
 } from '../../core/format.ts';
+import type { ReviewAgreement } from '../../store/records/review-agreement.ts';
+import type { AttemptSet } from '../../views/api/report-page.ts';
 import { describeAgreement } from '../../views/charts/agreement.ts';
 import type { FoundAdvisory } from '../../views/runs/advisories.ts';
-import type { ReportData } from './data.ts';
 import { markup, type Html } from '../pages/html.ts';
+
+export interface ReportData {
+  readonly state: RunState;
+  readonly config: RunConfig | null;
+  readonly steps: readonly StepSummary[];
+  readonly advisories: readonly FoundAdvisory[];
+  readonly attemptSets: readonly AttemptSet[];
+  /** Sentences that say what was left out. */
+  readonly leftOut: readonly string[];
+  /** Null unless people review the run. */
+  readonly agreement: ReviewAgreement | null;
+  readonly storeUri: string;
+  readonly version: string;
+}
 
 export function renderSummary({ state, steps, config, agreement, advisories }: ReportData): Html {
   const tokens = steps.reduce((sum, step) => sum + step.sampledTokens, 0);

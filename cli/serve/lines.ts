@@ -1,7 +1,7 @@
 /** Lines that `temper serve` prints when it is ready: address, names of the model, and example requests. */
 import { FEEDBACK_KEY_VARIABLE, SERVE_KEY_VARIABLE } from '../../core/door-keys.ts';
 import { bearerWords, originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
-import type { RecordingPlan } from './plan-recording.ts';
+import type { RecordingPlan } from './plan-serve.ts';
 
 export interface Served extends Pick<KeyedPlace, 'host' | 'port' | 'key' | 'isNewKey'> {
   readonly policy: string;

@@ -13,8 +13,7 @@ import { printJson } from '../terminal/output.ts';
 import type { ServeContext } from './command.ts';
 import { followProduction } from './follow-production.ts';
 import { servedJson, servedLines } from './lines.ts';
-import { planRecording } from './plan-recording.ts';
-import { planServe } from './plan-serve.ts';
+import { planRecording, planServe } from './plan-serve.ts';
 import { startPolicyEngine } from './start-policy-engine.ts';
 import { startRecording } from './start-recording.ts';
 

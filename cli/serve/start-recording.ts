@@ -10,7 +10,7 @@ import { Conversations } from '../../workers/serving/recording/conversations.ts'
 import { answerFeedback } from '../../workers/serving/recording/feedback-endpoint.ts';
 import type { FeedbackOptions } from '../../workers/serving/serving-http.ts';
 import { importDefault } from '../../workers/user-code/import-file.ts';
-import type { RecordingPlan } from './plan-recording.ts';
+import type { RecordingPlan } from './plan-serve.ts';
 
 export interface StartedRecording {
   readonly recorder: AnswerRecorder;

@@ -1,4 +1,4 @@
-/** One teardown, by whoever does it: the process that set up, a retry on another worker, or `temper doctor --leases`. */
+/** One teardown, by whoever does it: the process that set up, a retry on another worker, or `temper doctor leases`. */
 import type { Lease, StoredLease } from '../../store/records/leases.ts';
 import type { Resource } from './resource.ts';
 

@@ -151,7 +151,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     '--threads 3',
     ['--no-train', /"role":"sample"/],
   ],
-  'doctor --model pocket': [
+  'doctor model pocket': [
     '--context 99',
     ['--engine vllm', /"kind":"vllm"/],
     ...each(`--device cpu | --dtype float32 | --devices 2`),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { serveCommand } from '../../cli/serve/command.ts';
 import { servedJson, servedLines } from '../../cli/serve/lines.ts';
-import { planRecording } from '../../cli/serve/plan-recording.ts';
+import { planRecording } from '../../cli/serve/plan-serve.ts';
 import { write } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
 import { openStore } from '../../store/bytes/open-store.ts';

@@ -1,6 +1,6 @@
 /**
  * A worker killed while its attempts, their groups and itself hold resources, in a real stack: each of them is ended, by
- * the retry, by the worker that follows or by `temper doctor --leases`, and none that is in use.
+ * the retry, by the worker that follows or by `temper doctor leases`, and none that is in use.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ function open(scope: string): string[] {
 const processes = (): number[] => processesLike((line) => /^temper[0-9a-f]{16} /.test(line));
 
 const doctor = async () => {
-  const { code, output } = await project.run('doctor', AGENT, '--leases', '--json');
+  const { code, output } = await project.run('doctor', 'leases', AGENT, '--json');
   const json = output.slice(output.indexOf('{'));
   const { leases } = JSON.parse(json) as { leases: { id: string; state: string }[] };
   return { code, states: leases.map(({ state }) => state), ids: leases.map(({ id }) => id) };

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import OpenAI from 'openai';
 import { afterEach, beforeEach } from 'vitest';
 import { startRecording, type StartedRecording } from '../../../cli/serve/start-recording.ts';
-import type { RecordingPlan } from '../../../cli/serve/plan-recording.ts';
+import type { RecordingPlan } from '../../../cli/serve/plan-serve.ts';
 import { connectEngine, type EngineConnection } from '../../../play/connections/engine-connection.ts';
 import { decodeRecords } from '../../../store/bytes/journal-records.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
