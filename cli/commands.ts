@@ -43,15 +43,7 @@ import { workerCommand } from './worker/command.ts';
 
 /** Under the headings of `temper --help`. */
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
-  Start: [
-    initCommand,
-    tryCommand,
-    trainCommand,
-    sftCommand,
-    forkCommand,
-    estimateCommand,
-    scheduleCommand,
-  ],
+  Start: [initCommand, tryCommand, trainCommand, sftCommand, forkCommand, estimateCommand, scheduleCommand],
   'Make data': [scenariosCommand, distillCommand],
   Look: [uiCommand, runsCommand, showCommand, watchCommand, reportCommand, trackCommand, mcpCommand],
   Steer: [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],

@@ -1,17 +1,17 @@
 /** `temper eval --judge`: a hosted judge compares the models' attempts at each scenario. Its answers are stored before use. */
 import { hashOf } from '../../core/hashes.ts';
 import { describeSpending } from '../../core/judge-spending.ts';
-import type { Agent } from '../../play/agent.ts';
+import type { Agent, Scenario } from '../../play/agent.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
-import type { HostedJudge } from '../../play/judge/judge-model.ts';
-import { checkBudget, isRuler, type Ruler } from '../../play/judge/ruler.ts';
+import { hasPrice, requireJudgeKey, type HostedJudge } from '../../play/judge/judge-model.ts';
+import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { Store } from '../../store/store.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError, WorkFailed } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
-import type { EvalPlan } from './plan-eval.ts';
 import type { Players } from '../players/players.ts';
 import type { Outcome } from './summarise.ts';
 
@@ -24,7 +24,7 @@ export interface Judging {
 export function planJudging(
   { name, reward }: Agent,
   { players }: Pick<Players, 'players'>,
-  flags: Pick<EvalContext['flags'], 'judge' | 'max-cost-usd'>,
+  { flags, env }: { flags: Pick<EvalContext['flags'], 'judge' | 'max-cost-usd'>; env: NodeJS.ProcessEnv },
 ): Judging | null {
   const maxUsd = flags['max-cost-usd'];
   if (!flags.judge) return null;
@@ -34,7 +34,11 @@ export function planJudging(
     );
   if (players.length < 2)
     throw new UsageError("--judge compares the models' attempts, and needs at least 2, got 1; pass another --model");
-  if (maxUsd !== null) checkBudget({ ...reward, maxJudgeUsd: maxUsd });
+  requireJudgeKey(reward.judge, env);
+  if (maxUsd !== null && !hasPrice(reward.judge, reward))
+    throw new UsageError(
+      `--max-cost-usd has no effect while the price of ${reward.judge.name} is unknown; set usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file`,
+    );
   return { ruler: reward, judge: reward.judge, maxUsd };
 }
 
@@ -43,7 +47,12 @@ export interface Judged {
   readonly notes: readonly string[];
 }
 
-type JudgedPlan = Pick<EvalPlan, 'store' | 'scenarios' | 'notes' | 'judging'>;
+interface JudgedPlan {
+  readonly store: Store;
+  readonly scenarios: readonly Scenario[];
+  readonly notes: readonly string[];
+  readonly judging: Judging | null;
+}
 
 /** The outcomes as they are if no judge was asked for. */
 export async function judgeOutcomes(

@@ -44,7 +44,7 @@ export async function planEval(context: EvalContext): Promise<EvalPlan> {
     ...found,
     ...heldOut,
     concurrency: flags.concurrency ?? EVAL_ATTEMPTS_AT_ONCE,
-    judging: planJudging(agentFile.agent, found, flags),
+    judging: planJudging(agentFile.agent, found, context),
     asked: { temperature: flags.temperature, maxTokens: flags['max-tokens'] },
     notes: await noteTrained(store, players, heldOut.scenarios),
   };

@@ -153,8 +153,8 @@ export function evalLines(summary: EvalSummary): string[] {
   ];
 }
 
-function formatEstimate(estimate: Estimate | null): string {
-  if (estimate === null) return '–';
-  const { mean, low, high } = estimate;
+function formatEstimate(value: Estimate | null): string {
+  if (value === null) return '–';
+  const { mean, low, high } = value;
   return `${formatNumber(mean)} (${formatNumber(low)} to ${formatNumber(high)})`;
 }

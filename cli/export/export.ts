@@ -8,12 +8,15 @@ import { readRunTemplate } from '../../store/records/chat-templates.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readTrainedName } from '../command-line/values.ts';
-import { EXIT, UsageError } from '../command-line/errors.ts';
+import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../../core/format.ts';
+import { writeKnownModels } from '../../workers/base-models/known-models.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { exportByPython, type PolicyExport } from '../../workers/python/export-policy.ts';
 import { printJson } from '../terminal/output.ts';
-import { readCardFacts } from './card-facts.ts';
+import { programContext } from '../terminal/stack-events.ts';
+import { readCardFacts, type Converted } from './card-facts.ts';
 import type { ExportContext } from './command.ts';
-import { convertPolicy, type Converted } from './merge.ts';
 import { renderModelCard } from './model-card.ts';
 
 export async function exportPolicy(context: ExportContext): Promise<number> {
@@ -150,4 +153,31 @@ async function tell(
   const place = relative(cwd, folder) || '.';
   output.line(`${name}: ${what}, ${plural(files.length, 'file')}, ${formatBytes(bytes)}, in ${place}`);
   output.line(`how to load it: ${join(place, CARD)}`);
+}
+
+async function convertPolicy(
+  folder: string,
+  format: PolicyExport['format'],
+  store: Store,
+  { name, config }: TrainedPolicy,
+  context: ExportContext,
+): Promise<Converted> {
+  const { flags, project, env } = context;
+  const dtype = flags.dtype ?? 'float32';
+  const models = writeKnownModels(project, await loadConfig(project, env));
+  const { exported, lastLine } = await exportByPython({
+    storeUri: store.uri,
+    models,
+    policy: name,
+    folder,
+    format,
+    dtype,
+    quantize: flags.quantize,
+    chatTemplateSha256: config.rollout.chatTemplateSha256,
+    ...programContext(context),
+  });
+  if (exported !== null) return { ...exported, dtype: flags.quantize ?? dtype };
+  const verb = format === 'mlx' || config.train.lora === null ? 'written' : 'merged';
+  const other = config.train.lora === null ? '' : ', or export the adapter alone with --format peft';
+  throw new WorkFailed(`${name} could not be ${verb}: ${lastLine}; run temper doctor${other}`);
 }

@@ -96,7 +96,7 @@ export const initCommand = defineCommand({
   run: async (context): Promise<number> =>
     context.flags.task === null
       ? (await import('./init.ts')).init(context)
-      : (await import('./task/init-task.ts')).initTask(context),
+      : (await import('./init-task.ts')).initTask(context),
 });
 
 export type InitContext = CommandContext<typeof initCommand>;

@@ -33,7 +33,11 @@ function filesOf(template: TemplateName): string[] {
 }
 
 /** A template's file for another base model. */
-export function adaptedFile(path: string, { baseModel: usual }: Pick<Template, 'baseModel'>, baseModel: string): string {
+export function adaptedFile(
+  path: string,
+  { baseModel: usual }: Pick<Template, 'baseModel'>,
+  baseModel: string,
+): string {
   const text = readFileSync(join(TEMPLATES_FOLDER, path), 'utf8');
   return baseModel === usual ? text : withBaseModel(text, baseModel);
 }

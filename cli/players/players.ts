@@ -14,15 +14,20 @@ import { loadConfig } from '../../workers/config/config.ts';
 import { readBaseModel, pinModel, type ModelContext } from '../planning/base-model.ts';
 import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
 import { UsageError } from '../command-line/errors.ts';
-import type { EvalContext } from '../eval/command.ts';
 import { findPlayedBase, findTarget, type CheckpointTarget, type PlayedBase } from './target.ts';
 
-type Flags = Pick<
-  EvalContext['flags'],
-  'model' | 'base-url' | 'key-env' | 'price' | 'temperature' | 'max-tokens' | 'chat-template' | 'seed'
->;
+/** Flags of commands that name models. */
+interface Flags {
+  readonly model: readonly string[];
+  readonly 'base-url': string | null;
+  readonly 'key-env': string | null;
+  readonly price: readonly string[];
+  readonly temperature: number | null;
+  readonly 'max-tokens': number | null;
+  readonly 'chat-template': string | null;
+  readonly seed: number | null;
+}
 
-/** Context of commands that name models by flags: eval and try. */
 export interface PlayersContext extends ModelContext {
   readonly flags: Flags;
 }
@@ -111,7 +116,7 @@ function findElsewhere(
   name: string,
   baseUrl: string | null,
   keyVariable: string | null,
-  env: EvalContext['env'],
+  env: ModelContext['env'],
 ): HostedModel | null {
   const byUrl = baseUrl === null ? null : { name, model: name, baseUrl, maxTokensName: null };
   const hosted = byUrl === null ? findHostedModel(name, env) : { ...byUrl, key: null, keyVariable: null };
@@ -172,7 +177,9 @@ function parsePrices(texts: readonly string[], models: readonly string[]): Reado
       if (model === undefined)
         throw new UsageError(`--price must be MODEL=IN/OUT, got ${JSON.stringify(text)}; write ${EXAMPLE}`);
       if (!models.includes(model))
-        throw new UsageError(`--price ${model} has no effect: it is none of the models; pass one of ${models.join(', ')}`);
+        throw new UsageError(
+          `--price ${model} has no effect: it is none of the models; pass one of ${models.join(', ')}`,
+        );
       return [model, { prompt: Number(prompt), completion: Number(completion) }];
     }),
   );

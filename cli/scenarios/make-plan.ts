@@ -1,10 +1,10 @@
 /** Input, place and result of the stages of `temper scenarios`. */
+import { sha256Hex } from '../../core/hashes.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { HostedLedger, PricedModel } from '../../play/hosted/hosted-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import type { Player } from '../players/players.ts';
 import type { ScenarioOrigin } from './origin.ts';
-import type { ScenarioRow } from './scenario-rows.ts';
 
 /** Source of the scenarios, and how they are tried. */
 export interface MakePlan {
@@ -37,6 +37,21 @@ export interface MakeWorld {
   readonly concurrency: number;
   readonly signal: AbortSignal;
   readonly tell: (line: string) => void;
+}
+
+/** A generated scenario, as its file holds it. */
+export interface ScenarioRow {
+  /** From the text alone. */
+  readonly id: string;
+  readonly task: string;
+  /** 1 (easiest) to 5. */
+  readonly difficulty: number;
+}
+
+const ID_CHARACTERS = 12;
+
+export function toRow(task: string, difficulty: number): ScenarioRow {
+  return { id: sha256Hex(task).slice(0, ID_CHARACTERS), task, difficulty };
 }
 
 export interface MadeScenario extends ScenarioRow {

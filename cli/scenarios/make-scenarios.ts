@@ -5,9 +5,8 @@ import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { plural } from '../../core/format.ts';
-import type { MadeScenarios, MakePlan, MakeWorld, MadeScenario } from './make-plan.ts';
+import type { MadeScenarios, MakePlan, MakeWorld, MadeScenario, ScenarioRow } from './make-plan.ts';
 import { proposeQuestion, type KnownScenario } from './propose.ts';
-import type { ScenarioRow } from './scenario-rows.ts';
 import { tryScenarios } from './try-scenarios.ts';
 
 /** Scenarios that one question asks for: more make an answer long, and alike. */

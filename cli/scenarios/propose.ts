@@ -3,7 +3,7 @@ import { hashOf } from '../../core/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
 import { block, quoteTools } from '../../store/records/judging/quote.ts';
 import type { ScenarioOrigin } from './origin.ts';
-import { toRow, type ScenarioRow } from './scenario-rows.ts';
+import { toRow, type ScenarioRow } from './make-plan.ts';
 
 /** More than this of tools, or of resources, is cut in the longest descriptions. */
 const MAX_CHARS = 60_000;

@@ -5,7 +5,7 @@ import { mcp } from '../../sdk/mcp/mcp.ts';
 import { tool } from '../../sdk/tools/tool.ts';
 import { toolLoop } from '../../sdk/tools/tool-loop.ts';
 import { START_TIMEOUT_MS, type ScenarioOrigin } from './origin.ts';
-import type { ScenarioRow } from './scenario-rows.ts';
+import type { ScenarioRow } from './make-plan.ts';
 
 interface TriedAgentOptions {
   readonly origin: ScenarioOrigin;

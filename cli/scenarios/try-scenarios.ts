@@ -11,8 +11,7 @@ import { triedJournalPrefix, triedKey } from '../../store/layout.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import { createRewrite, type Player } from '../players/players.ts';
-import type { MakePlan, MakeWorld, MadeScenario } from './make-plan.ts';
-import type { ScenarioRow } from './scenario-rows.ts';
+import type { MakePlan, MakeWorld, MadeScenario, ScenarioRow } from './make-plan.ts';
 import { createTriedAgent } from './tried-agent.ts';
 import { verdictQuestion, type SolvedVerdict } from './verdict.ts';
 

@@ -6,7 +6,7 @@ import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { writeWhole } from '../command-line/files.ts';
-import { toRow, type ScenarioRow } from './scenario-rows.ts';
+import { toRow, type ScenarioRow } from './make-plan.ts';
 
 /** `scenarios.jsonl` has its held-out scenarios in `scenarios.held-out.jsonl`. */
 export function heldOutFile(file: string): string {

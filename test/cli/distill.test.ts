@@ -90,9 +90,7 @@ test('a file that is there stays as it is, and one that no command has saved is 
   await writeFile(join(project, 'best.jsonl'), 'mine');
   const taken = await distill('--attempts', 'kept', '--top', '100%');
   expect(taken).toMatchObject({ exitCode: 2 });
-  expect(taken.stderr).toContain(
-    `--out must be a new file, but ${join(project, 'best.jsonl')} exists`,
-  );
+  expect(taken.stderr).toContain(`--out must be a new file, but ${join(project, 'best.jsonl')} exists`);
   expect(await readFile(join(project, 'best.jsonl'), 'utf8')).toBe('mine');
   expect((await readdir(project)).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   const [name] = await readdir(join(project, 'kept'));

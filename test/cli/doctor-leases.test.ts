@@ -52,9 +52,7 @@ test('leaked leases are listed, and ended by the teardown of their agent', async
   const listed = await doctor();
   expect([listed.exitCode, listed.stderr]).toEqual([1, '']);
   expect(inOrder(listed.stdout, ids)).toMatch(/^temper-0 +folders +folder +demo +3 +1 +s1 +2 +AGE +leaked$/m);
-  expect(listed.stdout).toContain(
-    '0 leases in use, 1 leaked; name the agent’s file to end them: temper doctor leases',
-  );
+  expect(listed.stdout).toContain('0 leases in use, 1 leaked; name the agent’s file to end them: temper doctor leases');
   await write(join(project, 'stuck'), '');
   const kept = inOrder((await doctor('agent.ts')).stdout, ids);
   expect(kept).toMatch(/^temper-0 .* AGE +not ended: Error: it is stuck\n0 leases in use, 0 ended, 1 left$/m);

@@ -1,5 +1,5 @@
 /** Mistakes about hosted models, judges and MCP servers: one line, exit code 2, nothing asked and nothing left behind. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ test.each([
   ['--model pocket --price openai/gpt-5=1/2', '--price openai/gpt-5 has no effect: it is none of the models; pass one'],
   ['--model pocket --price pocket=cheap', '--price must be MODEL=IN/OUT, got "pocket=cheap"; write openai/gpt-5=1.25'],
   ['--model pocket --max-cost-usd 1', '--max-cost-usd has no effect without --judge; pass both, or leave it out'],
-  ['--model pocket --judge', '--judge has no effect: the agent toy has no hosted judge; add reward: ruler'],
+  ['--model pocket --judge', '--judge has no effect: the agent guess has no hosted judge; add reward: ruler'],
   ['--model demo@7', 'demo@7 is not committed; pass another step, or demo@latest'],
   ['--model demo@best', 'no checkpoint of demo has been evaluated'],
 ])('temper eval agent.ts %s', async (flags, message) => {
@@ -67,7 +67,10 @@ describe('temper init --task', () => {
   const TASK = '--task Add --base-model pocket';
 
   test.each([
-    ['--task  --base-model pocket', '--task must be a sentence that says what the agent has to do, got no text'],
+    [
+      '--task  --base-model pocket',
+      '--task must be a sentence that says what the agent has to do, got an empty text; pass',
+    ],
     ['--task Add', '--base-model is missing; pass --base-model pocket '],
     [`${TASK} --writer gpt-5`, '--writer must be a hosted model, got "gpt-5"; pass provider/model, such as'],
     [`${TASK} --judge engine/pocket`, '--judge must be a hosted model, got "engine/pocket"; '],

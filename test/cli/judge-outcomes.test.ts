@@ -77,7 +77,7 @@ test('each scenario’s attempts are scored together; a second evaluation asks n
   const store = await openStore(temporaryFolder());
   const environment = { signal, env: {} };
   const players = outcomes.map(({ model }) => ({ name: model })) as never;
-  const judging = planJudging(agent, { players }, { judge: true, 'max-cost-usd': null });
+  const judging = planJudging(agent, { players }, { flags: { judge: true, 'max-cost-usd': null }, env: {} });
   const plan = { store, scenarios, notes: [], judging };
   const judged = await judgeOutcomes(outcomes, plan, environment);
   const rewards = judged.outcomes.map(({ played }) => played!.attempts.map(({ reward }) => reward));
@@ -95,13 +95,19 @@ test('each scenario’s attempts are scored together; a second evaluation asks n
   expect(models[1]?.rewardDifference?.mean).toBeCloseTo(0.6);
 });
 
-test('one model alone is not judged', () => {
+test('one model alone is not judged, and a limit needs a price', () => {
   const agent = defineAgent({
     name: 'writer',
     scenarios,
     reward: ruler({ judge: { baseUrl: writer.url, model: 'judge' } }),
     rollout: () => Promise.resolve(),
   });
-  const plan = () => planJudging(agent, { players: [] }, { judge: true, 'max-cost-usd': null });
-  expect(plan).toThrow('needs at least 2');
+  const plan = (count: number, maxUsd: number | null) =>
+    planJudging(
+      agent,
+      { players: Array.from({ length: count }) as never },
+      { flags: { judge: true, 'max-cost-usd': maxUsd }, env: {} },
+    );
+  expect(() => plan(1, null)).toThrow('needs at least 2');
+  expect(() => plan(2, 1)).toThrow('--max-cost-usd has no effect while the price of endpoint/judge is unknown');
 });

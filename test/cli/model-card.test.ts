@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readLineage } from '../../cli/export/lineage.ts';
+import { readLineage } from '../../cli/export/card-facts.ts';
 import { escapeMarkdown, renderModelCard, type CardFacts } from '../../cli/export/model-card.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { openStore } from '../../store/bytes/open-store.ts';

@@ -22,7 +22,7 @@ import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { forkCommand } from '../../cli/fork/command.ts';
 import { planFork } from '../../cli/fork/plan-fork.ts';
 import { initCommand } from '../../cli/init/command.ts';
-import { planTask } from '../../cli/init/task/plan-task.ts';
+import { planTask } from '../../cli/init/plan-task.ts';
 import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { sftCommand } from '../../cli/sft/command.ts';

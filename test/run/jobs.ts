@@ -107,7 +107,7 @@ export const JOBS: readonly Job[] = [
   program("vLLM's tests of its server", 'test/vllm-api/run.ts', { limitMinutes: 60 }),
   { title: 'checks', tier: 'both', run: { by: 'checks' } },
 
-  nightly('test/cli/init-task/kill.test.ts', 'cli/init/task', 'cli/scenarios'),
+  nightly('test/cli/init-task/kill.test.ts', 'cli/init', 'cli/scenarios'),
   nightly('test/cli/scenarios/scenarios-kill.test.ts', 'cli/scenarios'),
   nightly('test/crash/frozen.test.ts', 'workers/worker', `${GPU}/temporal`),
   nightly('test/crash/full-disk.test.ts', 'store/bytes', `${GPU}/store`),

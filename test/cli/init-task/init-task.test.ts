@@ -60,7 +60,9 @@ describe('a folder that was made', () => {
     const before = writer.answered.length;
     const { exitCode, stdout } = await project.init(...SMALL, '--attempts', '0');
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^scenarios: kept\nagent: kept\nrubric: openai\/writer ranks good above mediocre above bad /);
+    expect(stdout).toMatch(
+      /^scenarios: kept\nagent: kept\nrubric: openai\/writer ranks good above mediocre above bad /,
+    );
     expect(writer.answered).toHaveLength(before);
   });
 
@@ -118,7 +120,9 @@ describe('a rubric under which the judge is wrong', () => {
     expect(await project.read('agent.ts')).toContain(`const RUBRIC = \`${SHARPER}\`;`);
     expect(await project.readJson('rubric-check.json')).toMatchObject({ rubric: SHARPER });
     const { stdout } = await project.init(...SMALL, '--attempts', '0');
-    expect(stdout).toMatch(/^scenarios: kept\nagent: kept\nrubric: openai\/writer ranks good above mediocre above bad /);
+    expect(stdout).toMatch(
+      /^scenarios: kept\nagent: kept\nrubric: openai\/writer ranks good above mediocre above bad /,
+    );
   });
 
   test('stops the command after a few, with what was wrong and how to go on', async () => {

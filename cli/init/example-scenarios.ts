@@ -1,6 +1,6 @@
 /** A few scenarios that stand for all: for the hosted model, and for the check of the rubric. */
-import type { Scenario, ScenarioSource } from '../../../play/agent.ts';
-import { readScenarios } from '../../../play/scenarios.ts';
+import type { Scenario, ScenarioSource } from '../../play/agent.ts';
+import { readScenarios } from '../../play/scenarios.ts';
 
 const MOST_SCENARIOS = 3;
 /** Scenarios that are looked at, the first ones of a file. */

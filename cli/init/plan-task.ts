@@ -2,23 +2,23 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rmdir } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import { hashOf } from '../../../core/hashes.ts';
-import type { StructuredQuestion } from '../../../play/hosted/ask-structured.ts';
-import type { HostedLedger } from '../../../play/hosted/hosted-ledger.ts';
-import { parseHostedModel } from '../../../play/connections/providers.ts';
-import type { Store } from '../../../store/store.ts';
-import { loadConfig } from '../../../workers/config/config.ts';
-import { openProjectStore } from '../../../workers/config/project-store.ts';
-import { CONFIG_FILE } from '../../../workers/project/folders.ts';
-import type { CommandEnvironment } from '../../command-line/command.ts';
-import { UsageError } from '../../command-line/errors.ts';
-import { findPlayers, type Player } from '../../players/players.ts';
-import { readBaseModel, requireBaseModel } from '../../planning/base-model.ts';
-import type { MakePlan } from '../../scenarios/make-plan.ts';
-import { parseMcp, readToolServer, type McpOptions, type ToolServerFacts } from '../../scenarios/origin.ts';
-import { checkPrices, readHeldOut } from '../../scenarios/plan-scenarios.ts';
-import type { InitContext } from '../command.ts';
-import { packageNameOf } from '../plan-init.ts';
+import { hashOf } from '../../core/hashes.ts';
+import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
+import type { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
+import { parseHostedModel } from '../../play/connections/providers.ts';
+import type { Store } from '../../store/store.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { openProjectStore } from '../../workers/config/project-store.ts';
+import { CONFIG_FILE } from '../../workers/project/folders.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import { UsageError } from '../command-line/errors.ts';
+import { findPlayers, type Player } from '../players/players.ts';
+import { readBaseModel, requireBaseModel } from '../planning/base-model.ts';
+import type { MakePlan } from '../scenarios/make-plan.ts';
+import { parseMcp, readToolServer, type McpOptions, type ToolServerFacts } from '../scenarios/origin.ts';
+import { checkPrices, readHeldOut } from '../scenarios/plan-scenarios.ts';
+import type { InitContext } from './command.ts';
+import { packageNameOf } from './plan-init.ts';
 
 export interface TaskPlan {
   /** The command's own, with the folder as its project and working folder. */
@@ -87,8 +87,10 @@ export async function planTask(context: InitContext): Promise<TaskPlan> {
 
 function readTask({ task }: Flags): string {
   const text = (task ?? '').trim();
-  if (text === '') throw new UsageError('--task must be a sentence that says what the agent has to do, got no text');
-  return text;
+  if (text !== '') return text;
+  throw new UsageError(
+    '--task must be a sentence that says what the agent has to do, got an empty text; pass --task "Answer questions about …"',
+  );
 }
 
 /** The configuration that the folder has keeps its base model. */

@@ -3,16 +3,16 @@
  * scenarios, and the judge must rank them so. A rubric that fails is sharpened a few times.
  */
 import { readFile } from 'node:fs/promises';
-import type { Scenario } from '../../../play/agent.ts';
-import { judgeByLedger } from '../../../play/judge/judge-by-ledger.ts';
-import { isRuler, type Ruler } from '../../../play/judge/ruler.ts';
-import type { HostedJudge } from '../../../play/judge/judge-model.ts';
-import { openAgentResources } from '../../../play/resources/open-agent-resources.ts';
-import type { Score } from '../../../store/records/verdicts.ts';
-import { UsageError } from '../../command-line/errors.ts';
-import type { AgentFile } from '../../planning/load-agent.ts';
-import { formatNumber } from '../../../core/format.ts';
-import { stateOf } from '../../scenarios/write-files.ts';
+import type { Scenario } from '../../play/agent.ts';
+import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
+import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
+import type { HostedJudge } from '../../play/judge/judge-model.ts';
+import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
+import type { Score } from '../../store/records/verdicts.ts';
+import { UsageError } from '../command-line/errors.ts';
+import type { AgentFile } from '../planning/load-agent.ts';
+import { formatNumber } from '../../core/format.ts';
+import { stateOf } from '../scenarios/write-files.ts';
 import { AGENT_FILE } from './agent-file.ts';
 import { templateLiteral } from './literals.ts';
 import { playSample } from './play-sample.ts';

@@ -2,7 +2,7 @@
  * `agent.ts` of `temper init --task`: a template of Temper's with data in it. What a model wrote stands there as literals
  * alone, and is never code.
  */
-import type { McpOptions } from '../../scenarios/origin.ts';
+import type { McpOptions } from '../scenarios/origin.ts';
 import { commentText, literal, quoted, templateLiteral } from './literals.ts';
 
 export const AGENT_FILE = 'agent.ts';
