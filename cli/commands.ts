@@ -1,5 +1,7 @@
 /** Every command, in the order of help. The definitions are light: each imports its work when it runs. */
+import * as steer from '../operations/steer.ts';
 import type { Command } from './command-line/command.ts';
+import { toCommands } from './command-line/to-command.ts';
 import { checkpointsCommand } from './checkpoints/command.ts';
 import { deployCommand, deploymentsCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
@@ -25,14 +27,6 @@ import { reviewCommand } from './review/command.ts';
 import { setupCommand } from './setup/command.ts';
 import { sftCommand } from './sft/command.ts';
 import { showCommand } from './show/command.ts';
-import {
-  cancelCommand,
-  pauseCommand,
-  resumeCommand,
-  rollbackCommand,
-  setCommand,
-  stopCommand,
-} from './steer/command.ts';
 import { trackCommand } from './track/command.ts';
 import { trainCommand } from './train/command.ts';
 import { tryCommand } from './try/command.ts';
@@ -46,7 +40,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Start: [initCommand, tryCommand, trainCommand, sftCommand, forkCommand, estimateCommand, scheduleCommand],
   'Make data': [scenariosCommand, distillCommand],
   Look: [uiCommand, runsCommand, showCommand, watchCommand, reportCommand, trackCommand, mcpCommand],
-  Steer: [pauseCommand, resumeCommand, setCommand, rollbackCommand, stopCommand, cancelCommand],
+  Steer: toCommands(steer),
   'Use what was trained': [
     evalCommand,
     exportCommand,

@@ -71,3 +71,8 @@ export class TemperError extends Error {
 export function badConfig(message: string, options?: { cause?: unknown }): TemperError {
   return new TemperError('BadConfig', message, options);
 }
+
+/** Failure of the requested work that is neither a bug nor wrong input, such as a worker that does not answer. It crosses no wire. */
+export class WorkFailed extends Error {
+  override readonly name = 'WorkFailed';
+}

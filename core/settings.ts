@@ -100,7 +100,8 @@ export function findSettingsProblem(config: RunConfig, stepsDone: number, settin
   );
 }
 
-function findValuesProblem(settings: Readonly<Record<string, unknown>>): string | null {
+/** Describes why values are none of any run's; null if they may be. */
+export function findValuesProblem(settings: Readonly<Record<string, unknown>>): string | null {
   const entries = Object.entries(settings);
   if (entries.length === 0) return `nothing to set; name at least one of ${SETTINGS.join(', ')}`;
   for (const [name, value] of entries) {

@@ -16,7 +16,19 @@ import { workflowBundle } from '../workers/worker/workflow-bundle.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Names the folder of the compiled tree. */
 export const COMPILED_VARIABLE = 'TEMPER_TEST_COMPILED';
-const COMPILED = ['core', 'store', 'play', 'outbound', 'views', 'sdk', 'workflows', 'activities', 'workers', 'cli'];
+const COMPILED = [
+  'core',
+  'store',
+  'play',
+  'outbound',
+  'views',
+  'sdk',
+  'workflows',
+  'activities',
+  'workers',
+  'operations',
+  'cli',
+];
 /** Also has what the processes of stacks run of the tests, and what these import. */
 const ALSO_COMPILED = [
   'examples',

@@ -175,7 +175,7 @@ function refuseBadStep({ controls, status }: Facts, step: unknown): void {
   const { run, phase } = status.state;
   if (phase === 'prepare' || phase === 'initialise')
     throw new Error(
-      `${run} has no step to roll back to yet (phase ${phase}); wait for its first step, or run temper cancel ${run}`,
+      `${run} has no step to roll back to yet (phase ${phase}); wait for its first step, or run temper stop ${run} --now`,
     );
   const last = controls.lastKept;
   if (typeof step === 'number' && Number.isSafeInteger(step) && step >= 0 && step <= last) return;

@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { MessageView } from '../../views/api/attempt-views.ts';
-import type { CheckpointRow, ServerInfo } from '../../views/api/run-views.ts';
+import type { CheckpointRow } from '../../views/api/run-views.ts';
+import type { ServerInfo } from '../../views/api/requests.ts';
 import { LongText } from '../attempt/message.tsx';
 import { useData } from '../data.ts';
 import { useQuery } from '../location.ts';

@@ -200,11 +200,11 @@ function Uses({ run, name, row: { step, weights } }: { run: string; name: string
         <a class="button" href={`${chat}&right=base:${encodeURIComponent(run)}`}>
           Chat beside the base model
         </a>
-        <ActionButton start={{ action: 'evaluate', run }} values={values} />
+        <ActionButton start={{ action: 'evaluate', input: { run } }} values={values} label="Evaluate" />
         {weights === 'kept' && (
           <>
-            <ActionButton start={{ action: 'fork', run }} values={values} />
-            <ActionButton start={{ action: 'rollback', run }} values={values} label="Roll back to it" />
+            <ActionButton start={{ action: 'fork', input: { run } }} values={values} label="Fork" />
+            <ActionButton start={{ action: 'rollback', input: { run } }} values={values} label="Roll back to it" />
           </>
         )}
       </div>

@@ -13,7 +13,7 @@ export function ReplayDialog({ run, attempt, fromTurn, onClose }: ReplayProps) {
   return (
     <ActionDialog
       title={`Replay attempt ${attempt.row.id} from turn ${fromTurn + 1}`}
-      start={{ action: 'replay', run, attempt: attempt.row.id, fromTurn }}
+      start={{ action: 'replay', input: { run, attempt: attempt.row.id, fromTurn } }}
       values={{ model: attempt.policy ?? '' }}
       onClose={onClose}
     />

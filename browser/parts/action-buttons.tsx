@@ -1,7 +1,6 @@
 /** Buttons at the end of an action's dialog, in each of its stages. */
 import { useEffect, useState } from 'preact/hooks';
-import type { ActionResult } from '../../views/api/requests.ts';
-import type { ACTION_FORMS, ActionName } from './action-fields.ts';
+import type { ActionForm, ActionResult } from '../../views/api/requests.ts';
 
 export type ActionStage =
   | { readonly at: 'form'; readonly problem: string | null }
@@ -15,7 +14,7 @@ export const focusWhenShown = (element: HTMLElement | null): void => element?.fo
 
 interface ButtonsProps {
   readonly stage: ActionStage;
-  readonly form: (typeof ACTION_FORMS)[ActionName];
+  readonly form: ActionForm;
   readonly hasForm: boolean;
   readonly onAsk: () => Promise<void>;
   readonly onAct: (plan: ActionResult) => Promise<void>;
@@ -49,11 +48,11 @@ export function ActionButtons({ stage, form, hasForm, onAsk, onAct, onBack, onCl
       </PressButton>
       <ConfirmButton
         key="confirm"
-        className={form.isDangerous === true ? 'danger' : 'primary'}
+        className={form.isDangerous ? 'danger' : 'primary'}
         isOff={isDoing}
         onPress={() => void onAct(stage.plan)}
       >
-        {form.verb}
+        {form.label}
       </ConfirmButton>
     </>
   );

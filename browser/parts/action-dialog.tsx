@@ -1,27 +1,29 @@
 /** Actions on a run: first the server says what will happen, then it is done. */
 import { Fragment } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ActionRequest, ActionResult } from '../../views/api/requests.ts';
-import type { RunRow, ServerInfo } from '../../views/api/run-views.ts';
+import type {
+  ActionField,
+  ActionForm,
+  ActionRequest,
+  ActionResult,
+  Made,
+  ServerInfo,
+} from '../../views/api/requests.ts';
+import type { RunRow } from '../../views/api/run-views.ts';
 import { markOld, postAction, useData } from '../data.ts';
 import { pathTo } from '../location.ts';
-import {
-  ACTION_FORMS,
-  actionsFor,
-  readActionForm,
-  whyNot,
-  type ActionField,
-  type ActionName,
-  type FormValues,
-} from './action-fields.ts';
+import { actionsFor, formOf, readActionForm, whyNot, type FormValues } from './action-fields.ts';
 import { ActionButtons, focusWhenShown, type ActionStage } from './action-buttons.tsx';
 import { Dialog } from './dialog.tsx';
 import { useRunRow } from './run-row.ts';
 import { SettingChoice } from './setting-choice.tsx';
 import { CopyButton, Notice, Tip } from './small.tsx';
 
-/** The request without what the dialog itself asks for. */
-type StartedAction = Pick<ActionRequest, 'action' | 'run'> & Partial<ActionRequest>;
+/** The action, and the part of its input that is known. */
+interface StartedAction {
+  readonly action: string;
+  readonly input: ActionRequest['input'] & { readonly run: string };
+}
 
 interface DialogProps {
   readonly title?: string;
@@ -31,17 +33,25 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-export function ActionDialog({ title, start, values = {}, onClose }: DialogProps) {
-  const form = ACTION_FORMS[start.action];
+export function ActionDialog(props: DialogProps) {
+  const form = formOf(props.start.action, useData<ServerInfo>('info').value);
+  return form === null ? null : <FormDialog {...props} form={form} />;
+}
+
+function FormDialog({ title, start, values = {}, onClose, form }: DialogProps & { readonly form: ActionForm }) {
+  const { run } = start.input;
+  const asked = form.fields.filter(({ name }) => !Object.hasOwn(start.input, name));
   const [filled, setFilled] = useState<FormValues>(values);
   const [stage, setStage] = useState<ActionStage>({ at: 'form', problem: null });
   // Names one confirmation: sent again after a lost answer, it does nothing twice.
   const requestId = useRef(crypto.randomUUID());
-  const send = (isConfirmed: boolean): Promise<ActionResult> =>
-    postAction({ ...start, ...readActionForm(start.action, filled), requestId: requestId.current, isConfirmed });
+  const send = (isConfirmed: boolean): Promise<ActionResult> => {
+    const input = { ...start.input, ...readActionForm(asked, filled) };
+    return postAction({ action: start.action, input, requestId: requestId.current, isConfirmed });
+  };
   const ask = async (): Promise<void> => {
     try {
-      readActionForm(start.action, filled);
+      readActionForm(asked, filled);
       setStage({ at: 'asking' });
       requestId.current = crypto.randomUUID();
       setStage({ at: 'confirm', plan: await send(false), problem: null });
@@ -59,17 +69,17 @@ export function ActionDialog({ title, start, values = {}, onClose }: DialogProps
       setStage({ at: 'confirm', plan, problem: (error as Error).message });
     }
   };
-  const row = useRunRow(start.run);
-  const fields = form.fields.map((field) =>
+  const row = useRunRow(run);
+  const fields = asked.map((field) =>
     field.name === 'step' && row !== null ? { ...field, hint: `from 0 to ${row.step}` } : field,
   );
-  const hasForm = form.fields.length > 0;
+  const hasForm = asked.length > 0;
   useEffect(() => {
     if (!hasForm) void ask();
   }, []);
   return (
     <Dialog
-      title={title ?? `${form.label}: ${start.run}`}
+      title={title ?? `${form.label}: ${run}`}
       onClose={onClose}
       actions={
         <ActionButtons
@@ -81,10 +91,36 @@ export function ActionDialog({ title, start, values = {}, onClose }: DialogProps
       }
     >
       {(stage.at === 'form' || stage.at === 'asking') && (
-        <Form run={start.run} fields={fields} values={filled} onChange={setFilled} onSubmit={() => void ask()} />
+        <Form run={run} fields={fields} values={filled} onChange={setFilled} onSubmit={() => void ask()} />
       )}
-      <Says stage={stage} run={start.run} action={start.action} />
+      <Says stage={stage} isLong={form.isLong} />
     </Dialog>
+  );
+}
+
+interface FieldProps {
+  readonly kind: ActionField['kind'];
+  readonly attributes: {
+    readonly name: string;
+    readonly value: string;
+    readonly required: boolean;
+    readonly autoFocus: boolean;
+    readonly onInput: (event: { currentTarget: { value: string } }) => void;
+  };
+}
+
+function FieldInput({ kind, attributes }: FieldProps) {
+  if (kind === 'lines' || kind === 'settings') return <textarea rows={3} {...attributes} />;
+  if (kind === 'number') return <input inputMode="decimal" {...attributes} />;
+  if (kind === 'text') return <input {...attributes} />;
+  const { value, onInput, ...others } = attributes;
+  return (
+    <input
+      type="checkbox"
+      {...others}
+      checked={value !== ''}
+      onChange={({ currentTarget }) => onInput({ currentTarget: { value: currentTarget.checked ? 'true' : '' } })}
+    />
   );
 }
 
@@ -105,7 +141,7 @@ function Form({ run, fields, values, onChange, onSubmit }: FormProps) {
         onSubmit();
       }}
     >
-      {fields.map(({ name, label, hint, isRequired = false, kind }, index) => {
+      {fields.map(({ name, label, hint, isRequired, kind }, index) => {
         const attributes = {
           name,
           value: values[name] ?? '',
@@ -118,16 +154,12 @@ function Form({ run, fields, values, onChange, onSubmit }: FormProps) {
         const field = (
           <label key={name}>
             <span>
-              {label} {hint !== undefined && <span class="note">{hint}</span>}
+              {label} {hint !== null && <span class="note">{hint}</span>}
             </span>
-            {kind === 'lines' ? (
-              <textarea rows={3} {...attributes} />
-            ) : (
-              <input inputMode={kind === 'number' ? 'decimal' : 'text'} {...attributes} />
-            )}
+            <FieldInput kind={kind} attributes={attributes} />
           </label>
         );
-        if (kind !== 'lines') return field;
+        if (kind !== 'settings') return field;
         return (
           <Fragment key={name}>
             <SettingChoice
@@ -144,17 +176,14 @@ function Form({ run, fields, values, onChange, onSubmit }: FormProps) {
   );
 }
 
-/** Answer only when they are done. */
-const LONG: readonly ActionName[] = ['evaluate', 'replay'];
-
-function Says({ stage, run, action }: { stage: ActionStage; run: string; action: ActionName }) {
+function Says({ stage, isLong }: { stage: ActionStage; isLong: boolean }) {
   if (stage.at === 'asking') return <p role="status">Asking what will happen …</p>;
   if (stage.at === 'form') return stage.problem === null ? null : <Notice level="bad">{stage.problem}</Notice>;
   if (stage.at === 'done')
     return (
       <Notice level="good">
-        <p class={action === 'evaluate' ? 'says mono' : 'says'}>{stage.result.says}</p>
-        {stage.result.made !== null && <Made made={stage.result.made} run={run} action={action} />}
+        <p class={stage.result.says.includes('\n') ? 'says mono' : 'says'}>{stage.result.says}</p>
+        <MadeLink made={stage.result.result?.made} />
       </Notice>
     );
   const { plan } = stage;
@@ -171,33 +200,27 @@ function Says({ stage, run, action }: { stage: ActionStage; run: string; action:
           </p>
         </>
       )}
-      {stage.at === 'doing' && (
-        <p role="status">{LONG.includes(action) ? 'Working; this takes a while …' : 'Working …'}</p>
-      )}
+      {stage.at === 'doing' && <p role="status">{isLong ? 'Working; this takes a while …' : 'Working …'}</p>}
       {stage.at === 'confirm' && stage.problem !== null && <Notice level="bad">{stage.problem}</Notice>}
     </>
   );
 }
 
-function Made({ made, run, action }: { made: string; run: string; action: ActionName }) {
-  if (action === 'fork')
-    return (
-      <p>
-        <a href={`#${pathTo('runs', made)}`}>Open {made}</a>
-      </p>
-    );
-  if (action === 'replay')
-    return (
-      <p>
-        <a href={`#${pathTo('runs', run, 'attempts', made)}`}>Open the replay</a>
-      </p>
-    );
-  return <p class="note">{made}</p>;
+/** Leads to what the action has made. */
+function MadeLink({ made }: { made: Made | undefined }) {
+  if (made === undefined) return null;
+  const { run, attempt } = made;
+  const path = attempt === undefined ? pathTo('runs', run) : pathTo('runs', run, 'attempts', attempt);
+  return (
+    <p>
+      <a href={`#${path}`}>{attempt === undefined ? `Open ${run}` : 'Open the attempt'}</a>
+    </p>
+  );
 }
 
 interface ActionButtonProps {
   readonly start: StartedAction;
-  readonly label?: string;
+  readonly label: string;
   readonly title?: string;
   readonly values?: FormValues;
   readonly className?: string;
@@ -216,7 +239,7 @@ export function ActionButton({ start, label, title, values, className }: ActionB
         title={reason ?? undefined}
         onClick={() => setOpen(true)}
       >
-        {label ?? ACTION_FORMS[start.action].label}
+        {label}
       </button>
       {isOpen && (
         <ActionDialog
@@ -241,12 +264,12 @@ function foldMenu(button: HTMLElement): void {
 export function ActionMenu({ run }: { run: RunRow }) {
   const info = useData<ServerInfo>('info').value;
   // The dialog is not of its button, which goes when the run gets another state.
-  const [opened, setOpened] = useState<ActionName | null>(null);
-  if (info?.isExport === true) return null;
-  const actions = actionsFor(run);
+  const [opened, setOpened] = useState<string | null>(null);
+  if (info === null || info.isExport) return null;
+  const actions = actionsFor(run, info);
   const [first, rest] = [actions.slice(0, 2), actions.slice(2)];
-  const reason = whyNot(actions[0]!, info);
-  const button = (action: ActionName) => (
+  const reason = actions[0] === undefined ? null : whyNot(actions[0].action, info);
+  const button = ({ action, label }: ActionForm) => (
     <button
       key={action}
       type="button"
@@ -257,7 +280,7 @@ export function ActionMenu({ run }: { run: RunRow }) {
         setOpened(action);
       }}
     >
-      {ACTION_FORMS[action].label}
+      {label}
     </button>
   );
   return (
@@ -269,12 +292,12 @@ export function ActionMenu({ run }: { run: RunRow }) {
           <div class="menu-items">{rest.map(button)}</div>
         </details>
       )}
-      {reason !== null && info !== null && <Tip label="Why some actions are off">{reason}</Tip>}
+      {reason !== null && <Tip label="Why some actions are off">{reason}</Tip>}
       {opened !== null && (
         <ActionDialog
           key={opened}
-          start={{ action: opened, run: run.run }}
-          values={opened === 'fork' || opened === 'evaluate' ? { step: String(run.step) } : {}}
+          start={{ action: opened, input: { run: run.run } }}
+          values={opened === 'rollback' ? {} : { step: String(run.step) }}
           onClose={() => setOpened(null)}
         />
       )}

@@ -1,5 +1,6 @@
 /** The row of a run, kept up to date by the server's events. */
-import type { RunRow, ServerInfo } from '../../views/api/run-views.ts';
+import type { RunRow } from '../../views/api/run-views.ts';
+import type { ServerInfo } from '../../views/api/requests.ts';
 import { useData } from '../data.ts';
 
 export function useRunRow(run: string | null): RunRow | null {

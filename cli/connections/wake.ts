@@ -1,7 +1,7 @@
 /** Tells a run that waits for rewards, if a server answers. The rewards are in the store in any case. */
 import type { Store } from '../../store/store.ts';
 import { describeError } from '../command-line/errors.ts';
-import { tryServer, type ProjectPlace } from './server.ts';
+import { tryServer, type ProjectPlace } from '../../operations/server.ts';
 
 const SERVER_WITHIN_MS = 3000;
 

@@ -21,7 +21,7 @@ import { runningTarget } from '../../workers/local-stack/running-target.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
 import type { deployCheckpoint } from '../../workflows/deploy.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';
-import { requireServer } from '../connections/server.ts';
+import { requireServer } from '../../operations/server.ts';
 import { printJson } from '../terminal/output.ts';
 import { lookAt, type SeenWorkflow } from '../watch/pending.ts';
 import { worstReason } from '../watch/under-way.ts';

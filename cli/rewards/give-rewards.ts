@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
-import type { ProjectPlace } from '../connections/server.ts';
+import type { ProjectPlace } from '../../operations/server.ts';
 import { plural } from '../../core/format.ts';
 import type { Output } from '../terminal/output.ts';
 import type { rewardCommand } from './command.ts';

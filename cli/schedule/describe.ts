@@ -9,7 +9,7 @@ import { readState } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings, type Firing } from '../../store/records/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { RetrainInput } from '../../workflows/retrain.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { findStoreId } from '../../operations/server.ts';
 import { formatTime, plural } from '../../core/format.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { createTable } from '../terminal/table.ts';

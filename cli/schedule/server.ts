@@ -11,8 +11,7 @@ import { scheduleId } from '../../core/queues.ts';
 import { isPassing, type TemporalClient } from '../../workers/connection/connection.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { ANSWER_WITHIN_MS, requireServer, type ProjectPlace } from '../connections/server.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { ANSWER_WITHIN_MS, requireServer, findStoreId, type ProjectPlace } from '../../operations/server.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,

@@ -23,7 +23,7 @@ import { WorkFailed } from '../command-line/errors.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import { showPending } from '../watch/pending.ts';
 import { showRun } from '../watch/watch-run.ts';
-import { startRun } from './start-run.ts';
+import { startRun } from '../../operations/start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
 import { checkSameConfig } from '../planning/find-existing.ts';
 import type { RunPlan } from '../planning/plan-run.ts';

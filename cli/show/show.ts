@@ -31,7 +31,7 @@ import {
 import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity, PendingOf } from '../watch/pending.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import type { ProjectPlace } from '../connections/server.ts';
+import type { ProjectPlace } from '../../operations/server.ts';
 import { flattenEval, summariseRun, type RunSummary } from '../runs/run-summary.ts';
 import type { showCommand } from './command.ts';
 
@@ -83,7 +83,7 @@ async function describeAwaitedNow(
 
 /** Null if no server answered in time. */
 async function askServer(place: ProjectPlace, of: PendingOf): Promise<PendingActivity[] | null> {
-  const { tryServer } = await import('../connections/server.ts');
+  const { tryServer } = await import('../../operations/server.ts');
   const { readPending } = await import('../watch/pending.ts');
   const server = await tryServer(place, SERVER_WITHIN_MS);
   if (server === null) return null;

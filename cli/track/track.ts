@@ -14,7 +14,7 @@ import { openTarget } from '../../workers/tracking/open-target.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { tellTarget } from '../../workers/tracking/tracking.ts';
 import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
-import { tryServer } from '../connections/server.ts';
+import { tryServer } from '../../operations/server.ts';
 import { printJson } from '../terminal/output.ts';
 import type { TrackContext } from './command.ts';
 

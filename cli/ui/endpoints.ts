@@ -1,6 +1,5 @@
 /** Endpoints of `temper ui` besides those of the views. */
-import type { ServerInfo } from '../../views/api/run-views.ts';
-import type { ChatRequest } from '../../views/api/requests.ts';
+import type { ChatRequest, ServerInfo } from '../../views/api/requests.ts';
 import { parseJsonBody, type ActionDesk } from './actions/answer-action.ts';
 import type { UiChat } from './chat/chat.ts';
 import { streamEvents } from './live/event-stream.ts';

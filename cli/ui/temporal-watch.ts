@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { runningTarget } from '../../workers/local-stack/running-target.ts';
-import type { ProjectPlace } from '../connections/server.ts';
+import type { ProjectPlace } from '../../operations/server.ts';
 
 const EVERY_MS = 10_000;
 const WITHIN_MS = 3000;
@@ -55,7 +55,7 @@ export class TemporalWatch {
 /** The client is loaded once there is a server: it takes some 20 MB. */
 async function connect(place: ProjectPlace): Promise<TemporalClient | null> {
   if (runningTarget(place.project, place.env) === null) return null;
-  const { tryServer } = await import('../connections/server.ts');
+  const { tryServer } = await import('../../operations/server.ts');
   return tryServer(place, WITHIN_MS);
 }
 

@@ -4,7 +4,7 @@ import { aborted } from 'node:util';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { UI_KEY_VARIABLE } from '../../core/door-keys.ts';
 import type { Store } from '../../store/store.ts';
-import type { ServerInfo } from '../../views/api/run-views.ts';
+import type { ServerInfo } from '../../views/api/requests.ts';
 import { SharedAnswers } from '../../views/context/shared-answers.ts';
 import { version } from '../../workers/version.ts';
 import { EXIT } from '../command-line/errors.ts';
@@ -12,7 +12,8 @@ import { originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed
 import { readPageFiles } from '../pages/page-files.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { ActionDesk } from './actions/answer-action.ts';
-import { actLater } from './act-later.ts';
+import { ACTION_FORMS } from './actions/forms.ts';
+import { actLater } from './acting.ts';
 import { DEFAULT_UI_PORT, type UiContext } from './command.ts';
 import { uiEndpoints } from './endpoints.ts';
 import { nextLinkLine, uiJson, uiLines } from './lines.ts';
@@ -65,12 +66,12 @@ async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): 
     isExport: false,
     hasTemporal: temporal.server !== null,
     temporalUi: temporal.server === null ? null : localTemporalUi(project),
+    actions: ACTION_FORMS,
   });
   const acting = actLater({ project, env, store, storeUri: flags.store === null ? null : store.uri });
   const shared = new SharedAnswers();
   const desk = new ActionDesk(
-    async () => (await acting.open()).actions,
-    { ...context, store },
+    { ...context, store: () => Promise.resolve(store), engines: async () => (await acting.open()).engines },
     (run) => feed.forget(run),
   );
   const server: UiServer = await openUiServer({

@@ -7,8 +7,7 @@ import type { ViewContext } from '../../views/context/context.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { makePrivateFolder } from '../../workers/project/own-file.ts';
-import type { ProjectPlace } from '../connections/server.ts';
-import { findStoreId } from '../connections/store-id.ts';
+import { findStoreId, type ProjectPlace } from '../../operations/server.ts';
 
 export async function openViewContext(store: Store, { env }: Pick<ProjectPlace, 'env'>): Promise<ViewContext> {
   const folder = await cacheOf(store, env);

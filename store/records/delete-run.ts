@@ -78,7 +78,7 @@ async function describeAll(store: Store, prefix: string): Promise<StoredObject[]
 
 function refuseNeeded(index: StoreIndex, run: string, mayLoseProduction: boolean): void {
   if (index.runs.some((each) => each.run === run && each.isUnderWay)) {
-    const remedy = `end it with temper stop ${run} or temper cancel ${run}`;
+    const remedy = `end it with temper stop ${run}`;
     throw refusal(
       run,
       'it has not ended',

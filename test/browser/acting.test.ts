@@ -6,8 +6,14 @@ import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import type { AttemptsView, AttemptView } from '../../views/api/attempt-views.ts';
-import type { ActionRequest, ActionResult, ChatEvent, ChatRequest } from '../../views/api/requests.ts';
-import type { ServerInfo } from '../../views/api/run-views.ts';
+import type {
+  ActionRequest,
+  ActionResult,
+  ChatEvent,
+  ChatRequest,
+  Made,
+  ServerInfo,
+} from '../../views/api/requests.ts';
 import { findViolations } from './axe.ts';
 import { describePages, goTo } from './open-pages.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -35,11 +41,11 @@ async function takeActions(page: Page, answer: (request: ActionRequest) => Actio
   return taken;
 }
 
-const result = (request: ActionRequest, says: string, made: string | null = null): ActionResult => ({
+const result = (request: ActionRequest, says: string, made?: Made): ActionResult => ({
   says,
   isDone: request.isConfirmed,
   command: 'temper rollback demo --step 2',
-  made: request.isConfirmed ? made : null,
+  result: request.isConfirmed ? { ...(made && { made }) } : null,
 });
 
 const middleOf = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) =>
@@ -60,7 +66,7 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByText('Run demo goes back to step 2.').waitFor();
     expect(await dialog.textContent()).toContain('temper rollback demo --step 2');
-    expect(taken.map(({ isConfirmed, step }) => [isConfirmed, step])).toEqual([[false, 2]]);
+    expect(taken.map(({ isConfirmed, input }) => [isConfirmed, input])).toEqual([[false, { run: 'demo', step: '2' }]]);
     expect(await findViolations(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Roll back', exact: true }).click();
     await dialog.getByText('the disk is away').waitFor();
@@ -140,7 +146,7 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Continue' }).click();
-    await dialog.getByRole('button', { name: 'Pause the run' }).click();
+    await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
     await page.locator('.action-menu button', { hasText: 'Resume' }).waitFor();
     expect(await dialog.textContent()).toContain('Run demo pauses.');
   });
@@ -195,12 +201,12 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await choice.selectOption('groupSize=4');
     await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByText('Run demo gets a temperature.').waitFor();
-    expect(taken[0]?.settings).toEqual({ temperature: '0.8', groupSize: '4' });
+    expect(taken[0]?.input).toEqual({ run: 'demo', settings: ['temperature=0.8', 'groupSize=4'] });
   });
 
   test('a replay begins at the turn whose button was pressed, and leads to what it made', async () => {
     const page = await open('/');
-    const made = '0.2.0.1';
+    const made = { run: 'demo', attempt: '0.2.0.1' };
     const taken = await takeActions(page, (request) => result(request, 'Turn 2 is asked anew.', made));
     await page.reload();
     await goTo(page, '/runs/demo/attempts/0.2.0.0');
@@ -209,9 +215,9 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await dialog.getByLabel(/^Model/).fill('demo@3');
     await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByRole('button', { name: 'Replay', exact: true }).click();
-    await dialog.getByRole('link', { name: 'Open the replay' }).click();
+    await dialog.getByRole('link', { name: 'Open the attempt' }).click();
     await page.waitForURL(/attempts\/0\.2\.0\.1$/);
-    expect(taken[1]).toMatchObject({ action: 'replay', attempt: '0.2.0.0', fromTurn: 1, model: 'demo@3' });
+    expect(taken[1]).toMatchObject({ action: 'replay', input: { attempt: '0.2.0.0', fromTurn: 1, model: 'demo@3' } });
   });
 
   test('two models answer side by side, what they say is text, and Stop ends both', async () => {

@@ -169,7 +169,7 @@ describe('the run', () => {
     expect(await complaint([name, 'nope'])).toBe(`temper: no run nope in ${store}; start it with temper train`);
   });
 
-  test.each(['stop', 'cancel', 'pause', 'resume', 'set'])('temper %s without a server', async (name) => {
+  test.each(['stop', 'pause', 'resume', 'set'])('temper %s without a server', async (name) => {
     expect(await complaint([name, 'demo', ...(name === 'set' ? ['steps=9'] : [])])).toBe(
       'temper: no local stack is running in this project, and TEMPORAL_ADDRESS is not set; start a local stack with temper dev or temper train',
     );
@@ -178,15 +178,18 @@ describe('the run', () => {
 
 describe('steering', () => {
   test.each([
-    ['set demo', 'KEY=VALUE is missing; usage: temper set RUN KEY=VALUE… [--reason TEXT]'],
-    ['set demo steps', 'a setting must be KEY=VALUE, got "steps"; pass steps=300'],
-    ['set demo steps=0', 'steps must be at least 1 (a run of no steps trains nothing), got 0; see temper set --help'],
+    ['set demo', 'KEY=VALUE is missing; usage: temper set RUN KEY=VALUE… [--reason TEXT] [--json]'],
+    ['set demo steps', 'a setting must be KEY=VALUE, got "steps"; pass for example steps=300'],
+    ['set demo steps=0', 'steps must be a whole number of at least 1, got 0; pass another value'],
     ['set demo step=9', 'unknown setting "step", did you mean steps?'],
     ['set demo seed=9', 'seed cannot be changed after a run has started, only learningRate, temperature, '],
     ['set demo steps=9 steps=10', 'steps is given twice; pass it once'],
     ['rollback demo', '--step is missing; pass --step N, the last step that is kept'],
     ['rollback demo --step -1', '--step must be a whole number of at least 0, got "-1"; pass --step N'],
-    ['rollback demo --step 2 --set learningRate=fast', 'learningRate must be a number, got "fast"; pass --set'],
+    [
+      'rollback demo --step 2 --set learningRate=fast',
+      'learningRate must be a number of at least 0, got "fast"; pass a number',
+    ],
   ])('temper %s', async (line, message) => {
     expect(await complaint(line.split(' '))).toContain(`temper: ${message}`);
   });

@@ -20,7 +20,7 @@ test('help of a command: what it does, its usage, details, flags and examples', 
   expect(help('rollback')).toMatchInlineSnapshot(`
     "go back to a finished step and train the following steps again, on a new branch
 
-    Usage: temper rollback RUN --step N [--set KEY=VALUE]… [--reason TEXT]
+    Usage: temper rollback RUN --step N [--set KEY=VALUE]… [--reason TEXT] [--json]
 
     A running run drops its current step; an ended run is started again. Nothing is overwritten or deleted: the steps
     after N stay on their branch, and the steps on the new branch use other seeds.
@@ -29,6 +29,7 @@ test('help of a command: what it does, its usage, details, flags and examples', 
       --step N         the last step to keep
       --set KEY=VALUE  also change a setting, as temper set does; repeatable
       --reason TEXT    recorded with the run
+      --json           print one JSON object
       -h, --help       print this help
 
     Examples:

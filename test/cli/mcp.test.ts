@@ -8,12 +8,12 @@ import { VIEW_ROUTES } from '../../views/routes/routes.ts';
 import { temperCommand } from '../stack.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 
-async function connect(cwd: string, store: string): Promise<Client> {
+async function connect(cwd: string, store: string, ...flags: string[]): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
   const env = { PATH: process.env['PATH'] ?? '', TEMPER_CACHE: `${cwd}/cache` };
   const [command, ...args] = temperCommand();
   await client.connect(
-    new StdioClientTransport({ command: command!, args: [...args, 'mcp', '--store', store], cwd, env }),
+    new StdioClientTransport({ command: command!, args: [...args, 'mcp', '--store', store, ...flags], cwd, env }),
   );
   onTestFinished(() => client.close());
   return client;
@@ -54,6 +54,30 @@ test('a coding agent looks at a run over stdin and stdout', async () => {
   expect(await call('show_attempt', { run: 'demo', attempt: '0.2.1.3', select: 'row.id' })).toBe('0.2.1.3');
   const wrong = await client.callTool({ name: 'show_attempt', arguments: { run: 'demo', attempt: '0.99.0.0' } });
   expect(wrong.isError).toBe(true);
+});
+
+test('only with --allow-actions can an agent act, by the rules of the command line', async () => {
+  const project = temporaryProject();
+  await writeFixtureRun(project, { steps: 3, state: { state: 'running', step: 3, steps: 9 } });
+  const reader = await connect(project, '.temper/store');
+  const refused = await reader.callTool({ name: 'pause', arguments: { run: 'demo' } });
+  expect([refused.isError, refused.content]).toEqual([true, [{ type: 'text', text: 'there is no tool pause' }]]);
+  const client = await connect(project, '.temper/store', '--allow-actions');
+  const { tools } = await client.listTools();
+  const rollback = tools.find(({ name }) => name === 'rollback');
+  expect(rollback?.inputSchema).toMatchObject({
+    properties: { run: { type: 'string' }, step: { type: 'integer', minimum: 0 }, set: { type: 'array' } },
+    required: ['run', 'step'],
+  });
+  expect(rollback?.annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true });
+  const say = async (name: string, args: object): Promise<string> => {
+    const { content } = await client.callTool({ name, arguments: { ...args } });
+    return (content as [{ text: string }])[0].text;
+  };
+  expect(await say('rollback', { run: 'demo' })).toContain('--step is missing');
+  expect(await say('rollback', { run: 'demo', step: 2, by: 'me' })).toContain('by is no parameter of rollback');
+  expect(await say('set', { run: 'demo', settings: ['temperature=9'] })).toContain('at most 2, got 9');
+  expect(await say('pause', { run: 'demo' })).toContain('no local stack is running');
 });
 
 test('each view is a tool, with the parameters of its path and query', () => {

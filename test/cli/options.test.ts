@@ -1,6 +1,6 @@
 /** Every flag is asked for its effect: one without any fails here. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -31,6 +31,7 @@ import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/planning/run-flag-table.ts';
 import type { RunConfig } from '../../core/contract.ts';
+import { OPERATIONS } from '../../operations/index.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { fieldOf } from '../schema-leaves.ts';
@@ -252,6 +253,7 @@ describe('flags', () => {
 
 /** Flags that are taken in a command's definition, in the files beside it, and in folders that it imports. */
 function takenBy(name: string): Set<string> {
+  if (Object.values(OPERATIONS).some((operation) => operation.name === name)) return takenByOperations();
   const own = CLI_FILES.find((file) => file.endsWith('/command.ts') && source(file).includes(`name: '${name}',`))!;
   const definition = source(own)
     .split('\nexport const ')
@@ -262,6 +264,16 @@ function takenBy(name: string): Set<string> {
   );
   const others = [...new Set(imported)].flatMap((folder) => filesIn(`cli/${folder}`).map(source));
   return new Set([...texts, ...others].flatMap(takenIn));
+}
+
+/** Members of inputs that operations take apart, as flags; the adapter takes `json`. */
+function takenByOperations(): Set<string> {
+  const files = readdirSync(join(ROOT, 'operations')).map((file) =>
+    readFileSync(join(ROOT, 'operations', file), 'utf8'),
+  );
+  const apart = files.flatMap((text) => [...text.matchAll(/\{([^{}]*)\}(?:: |, place|\) =>| = input)/g)]);
+  const members = apart.flatMap(([, names = '']) => names.match(/\w+/g) ?? []);
+  return new Set(['json', ...members.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))]);
 }
 
 /** Without definitions, of which one file may hold several. */

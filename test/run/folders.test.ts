@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const LIST = 'ls-files -co --exclude-standard core store play outbound views sdk workflows activities workers cli';
+const LIST =
+  'ls-files -co --exclude-standard core store play outbound views sdk workflows activities workers operations cli';
 /** `import … from`, `export … from`, `import '…'` and `import('…')`, of a file of ours. */
 const RELATIVE_IMPORT = /(?:\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^'\n]+)'/g;
 
@@ -24,7 +25,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   workers: [...BELOW_SDK, 'outbound', 'workflows', 'activities'],
   'workers/local-backend': [...BELOW_SDK, 'sdk', 'workflows'],
   'workers/workflow-agents': [...BELOW_SDK, 'sdk'],
-  cli: [...BELOW_SDK, 'outbound', 'views', 'browser', 'workflows', 'workers'],
+  operations: [...BELOW_SDK, 'outbound', 'views', 'workflows', 'workers'],
+  cli: [...BELOW_SDK, 'outbound', 'views', 'browser', 'workflows', 'workers', 'operations'],
   'cli/scenarios': [...BELOW_SDK, 'sdk', 'workers'],
 };
 

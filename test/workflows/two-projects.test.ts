@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
 
 import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { startRun } from '../../cli/session/start-run.ts';
+import { startRun } from '../../operations/start-run.ts';
 import { readState } from '../../store/records/run-reader.ts';
 import { complaintIn, runCli } from '../cli/run-cli.ts';
 import { eventually, holdTraining, quietRuntime } from './harness.ts';
@@ -102,7 +102,7 @@ test('schedules of one name fire for their own project, and each lists its own',
 test('a command about a run in a folder without a store says that there is none, and makes no store', async () => {
   const project = temporaryFolder();
   const env = { TEMPORAL_ADDRESS: inject('temporalAddress') };
-  for (const command of ['stop', 'pause', 'resume', 'cancel'])
+  for (const command of ['stop', 'pause', 'resume'])
     expect(await complaintIn(project, [command, 'demo'], { env })).toMatch(/^temper: no run demo of the store file:/);
   for (const action of ['show', 'pause', 'trigger', 'delete'])
     expect(await complaintIn(project, ['schedule', action, 'demo'], { env })).toMatch(/^temper: no schedule demo/);

@@ -1,28 +1,33 @@
 /** Requests to `temper ui`, actions and chats, and the events that it sends. */
 import type { IndexProgress } from './attempt-views.ts';
-import type { RunRow, RunStateName, ServerInfo } from './run-views.ts';
+import type { RunRow, RunStateName } from './run-views.ts';
+
+/** `info`: once, at start. */
+export interface ServerInfo {
+  readonly version: string;
+  readonly store: string;
+  /** No actions, no chat: `--read-only`, or a static export. */
+  readonly isReadOnly: boolean;
+  readonly isExport: boolean;
+  /** Whether a Temporal server answers; actions need one. */
+  readonly hasTemporal: boolean;
+  /** Address of Temporal's UI; null if it is not known. */
+  readonly temporalUi: string | null;
+  /** What can be done here, and how a page asks for it; none in a static export. */
+  readonly actions: readonly ActionForm[];
+  /** Says what a static export does not contain; absent: nothing is left out. */
+  readonly leftOut?: string | null;
+}
 
 /** `POST actions`: with `isConfirmed: false` nothing happens, and `says` tells what would. */
 export interface ActionRequest {
-  readonly action: 'pause' | 'resume' | 'stop' | 'set' | 'rollback' | 'fork' | 'evaluate' | 'replay';
-  readonly run: string;
+  /** Name of an operation, as in `temper ACTION`. */
+  readonly action: string;
+  /** Its arguments and flags, as of the command, in camel case. */
+  readonly input: Readonly<Record<string, string | number | boolean | readonly string[]>>;
   readonly isConfirmed: boolean;
   /** Names this confirmation: sent again, it does nothing twice. */
   readonly requestId?: string;
-  /** Rollback, fork, evaluate. */
-  readonly step?: number;
-  /** Set. */
-  readonly settings?: Readonly<Record<string, string>>;
-  readonly reason?: string;
-  /** Name of a fork. */
-  readonly name?: string;
-  /** Replay. */
-  readonly attempt?: string;
-  /** The turn from which on answers are new, and who gives them: `demo@12`, or a hosted model. */
-  readonly fromTurn?: number;
-  readonly model?: string;
-  /** Replay, evaluate: the agent's file, if it cannot be found in the project. */
-  readonly agentFile?: string;
 }
 
 export interface ActionResult {
@@ -30,8 +35,38 @@ export interface ActionResult {
   readonly isDone: boolean;
   /** Command of the terminal that does the same; empty: there is none. */
   readonly command: string;
-  /** Id of something that was made: a fork's run, a replay. */
-  readonly made: string | null;
+  /** What the command prints with `--json`; null before it is done. */
+  readonly result: { readonly made?: Made } | null;
+}
+
+/** Something that was made, in the `result` of some actions: a run, or an attempt of one. */
+export interface Made {
+  readonly run: string;
+  readonly attempt?: string;
+}
+
+/** How a page asks for an action. */
+export interface ActionForm {
+  readonly action: string;
+  readonly label: string;
+  /** States of a run in which its menu has the action; null: it has no button there. */
+  readonly states: readonly RunStateName[] | 'all' | null;
+  readonly isDangerous: boolean;
+  /** One of the first that a person looks for. */
+  readonly isMain: boolean;
+  /** Takes minutes. */
+  readonly isLong: boolean;
+  readonly needsServer: boolean;
+  readonly fields: readonly ActionField[];
+}
+
+export interface ActionField {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string | null;
+  readonly isRequired: boolean;
+  /** `lines`: a list, one a line; `settings`: those of a run, `KEY=VALUE`. */
+  readonly kind: 'text' | 'number' | 'switch' | 'lines' | 'settings';
 }
 
 /** `POST chat`: the answer is streamed as server-sent events of `ChatEvent`. */

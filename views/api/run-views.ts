@@ -4,21 +4,6 @@
  */
 import type { EvalResult, RunConfig, RunState, SettingChange, StepSummary } from '../../core/contract.ts';
 
-/** `info`: once, at start. */
-export interface ServerInfo {
-  readonly version: string;
-  readonly store: string;
-  /** No actions, no chat: `--read-only`, or a static export. */
-  readonly isReadOnly: boolean;
-  readonly isExport: boolean;
-  /** Whether a Temporal server answers; actions need one. */
-  readonly hasTemporal: boolean;
-  /** Address of Temporal's UI; null if it is not known. */
-  readonly temporalUi: string | null;
-  /** Says what a static export does not contain; absent: nothing is left out. */
-  readonly leftOut?: string | null;
-}
-
 export type RunStateName = RunState['state'] | 'starting';
 
 /** `runs`: one row each, newest first. */

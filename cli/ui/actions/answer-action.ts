@@ -1,42 +1,39 @@
 /** Requests of actions: what would happen, or, once confirmed, what has happened; a request that is sent again does nothing twice. */
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { badConfig } from '../../../core/failures.ts';
+import { commandOf } from '../../../operations/words.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
 import type { ActionRequest, ActionResult } from '../../../views/api/requests.ts';
-import type { ActionPlace, ActionTable } from './planned-action.ts';
+import { readInput, textOf } from '../../command-line/to-command.ts';
+import type { UiPlace } from '../chat/engines.ts';
+import { UI_OPERATIONS, type UiOperation } from './operations.ts';
 
-const ACTIONS = ['pause', 'resume', 'stop', 'set', 'rollback', 'fork', 'evaluate', 'replay'] as const;
 const MAX_TEXT = 4000;
 /** Confirmed requests whose results are kept. */
 const MOST_KEPT = 500;
 
 const text = z.string().max(MAX_TEXT);
-const count = z.int().min(0);
 const ActionSchema = z.strictObject({
-  action: z.enum(ACTIONS),
-  run: text.min(1),
+  action: text,
+  input: z.record(text, z.union([text, z.number(), z.boolean(), z.array(text).max(1000)])),
   isConfirmed: z.boolean(),
   requestId: text.min(1).max(100).optional(),
-  step: count.optional(),
-  settings: z.record(text, text).optional(),
-  reason: text.optional(),
-  name: text.optional(),
-  attempt: text.optional(),
-  fromTurn: count.optional(),
-  model: text.optional(),
-  agentFile: text.optional(),
 });
 
+type DeskPlace = Omit<UiPlace, 'gone' | 'requestId' | 'isNamed'>;
+
 export class ActionDesk {
-  readonly #readTable: () => Promise<ActionTable>;
-  readonly #place: Omit<ActionPlace, 'gone'>;
+  readonly #place: DeskPlace;
   readonly #onDone: (run: string) => void;
+  readonly #operations: readonly UiOperation[];
   readonly #done = new Map<string, Kept>();
 
   /** `onDone` is told the run that was acted on. */
-  constructor(readTable: () => Promise<ActionTable>, place: Omit<ActionPlace, 'gone'>, onDone: (run: string) => void) {
-    this.#readTable = readTable;
+  constructor(place: DeskPlace, onDone: (run: string) => void, operations = UI_OPERATIONS) {
     this.#place = place;
     this.#onDone = onDone;
+    this.#operations = operations;
   }
 
   /** `gone`: whoever asks does not wait any more. */
@@ -54,16 +51,27 @@ export class ActionDesk {
     throw new HttpRefusal(409, 'requestId was used for another action; send a new one', 'request_reused');
   }
 
-  async #act(request: ActionRequest, gone: AbortSignal): Promise<ActionResult> {
-    const table = await this.#readTable();
-    const planned = await table[request.action](request, { ...this.#place, gone });
-    const { command } = planned;
-    if (!request.isConfirmed) return { says: planned.says, isDone: false, command, made: null };
+  async #act(
+    { action, input: given, isConfirmed, requestId }: ActionRequest,
+    gone: AbortSignal,
+  ): Promise<ActionResult> {
+    const operation = this.#operations.find(({ name }) => name === action);
+    if (operation === undefined)
+      throw badConfig(
+        `action must be one of ${this.#operations.map(({ name }) => name).join(', ')}, got ${JSON.stringify(action.slice(0, 80))}; see docs/ui-api.md`,
+      );
+    const { input, words } = readInput(operation, given);
+    const place = { ...this.#place, gone, requestId: requestId ?? randomUUID(), isNamed: requestId !== undefined };
+    const planned = (await operation.says?.(input, place)) ?? `${operation.summary}.`;
+    const { says, command } =
+      typeof planned === 'string' ? { says: planned, command: commandOf(operation, words) } : planned;
+    if (!isConfirmed) return { says, isDone: false, command, result: null };
     try {
-      const { says, made = null } = await planned.perform();
-      return { says, isDone: true, command, made };
+      const result = await operation.run(input, place);
+      const lines = await Promise.all(operation.lines(result, input).map(textOf));
+      return { says: lines.join('\n'), isDone: true, command, result: result as ActionResult['result'] };
     } finally {
-      this.#onDone(request.run);
+      this.#onDone(runOf(given));
     }
   }
 
@@ -77,6 +85,11 @@ export class ActionDesk {
     kept.result.catch(() => this.#done.delete(requestId));
     return waitFor(kept, gone);
   }
+}
+
+/** The run that is acted on, by its name or by that of a checkpoint. */
+function runOf({ run, checkpoint = run }: ActionRequest['input']): string {
+  return typeof checkpoint === 'string' ? (/^[^@~:]*/.exec(checkpoint)?.[0] ?? '') : '';
 }
 
 interface Kept {
@@ -96,7 +109,10 @@ function waitFor(kept: Kept, gone: AbortSignal): Promise<ActionResult> {
 
 function parseAction(body: string): ActionRequest {
   const parsed = ActionSchema.safeParse(parseJsonBody(body));
-  if (parsed.success) return parsed.data as ActionRequest;
+  if (parsed.success) {
+    const { requestId, ...request } = parsed.data;
+    return requestId === undefined ? request : { ...request, requestId };
+  }
   const [issue] = parsed.error.issues;
   const place = issue?.path.join('.') || 'the body';
   throw new HttpRefusal(422, `${place}: ${issue?.message ?? 'not an action'}; see docs/ui-api.md`, 'invalid_value');

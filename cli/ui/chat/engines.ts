@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import pLimit from 'p-limit';
 
 import { TemperError } from '../../../core/failures.ts';
+import type { Place } from '../../../operations/operation.ts';
 import type { EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { isUnderWay, listRuns } from '../../../store/records/run-reader.ts';
 import { ServerRecord } from '../../../store/records/servers.ts';
@@ -14,6 +15,14 @@ import { loadPolicy, type ServedEngine } from '../../../workers/serving/served-e
 import { READ_AT_ONCE } from '../../runs/read-runs.ts';
 import { startPolicyEngine } from '../../serve/start-policy-engine.ts';
 import type { EngineModel } from './find-model.ts';
+
+/** Where actions of `temper ui` work. */
+export interface UiPlace extends Place {
+  /** Those that answer chats. */
+  readonly engines: () => Promise<Engines>;
+  /** Whether the client named the request, and may send it again. */
+  readonly isNamed: boolean;
+}
 
 export interface EnginesOptions {
   readonly project: string;

@@ -4,7 +4,8 @@ import { join, relative, resolve } from 'node:path';
 import { formatBytes, plural } from '../../../core/format.ts';
 import { listRuns } from '../../../store/records/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
-import type { RunRow, ServerInfo } from '../../../views/api/run-views.ts';
+import type { RunRow } from '../../../views/api/run-views.ts';
+import type { ServerInfo } from '../../../views/api/requests.ts';
 import type { ViewContext } from '../../../views/context/context.ts';
 import { version } from '../../../workers/version.ts';
 import { EXIT, UsageError } from '../../command-line/errors.ts';
@@ -86,6 +87,7 @@ function exportInfo({ uri }: Store, left: readonly string[]): ServerInfo {
     isExport: true,
     hasTemporal: false,
     temporalUi: null,
+    actions: [],
     leftOut: left.length === 0 ? null : `attempts of some steps only: ${left.join('; ')}`,
   };
 }

@@ -12,13 +12,21 @@ import { callName } from '../../../play/recorder/recorded-calls.ts';
 import { playSingle } from '../../../play/single-attempt.ts';
 import { publishReplay, readReplay, replayId, type NewReplay } from '../../../store/records/replays.ts';
 import type { AttemptRecord, CallRecord } from '../../../store/records/trajectories.ts';
-import type { ActionRequest } from '../../../views/api/requests.ts';
-import type { ActionPlace, PlanAction } from '../actions/planned-action.ts';
-import type { Engines } from '../chat/engines.ts';
+import type { Plan } from '../../../operations/operation.ts';
+import type { Store } from '../../../store/store.ts';
+import type { Engines, UiPlace } from '../chat/engines.ts';
 import { findModel, type FoundModel } from '../chat/find-model.ts';
 import { findAgentOf, type FoundAgent } from '../agents/find-agent.ts';
 import { findReplayed, firstNewCall, type ReplayedOrigin } from './origin.ts';
 import { answersOfEngine, answersOfHosted, RecordedHosted, ReplayEngine, type NewAnswers } from './replay-engine.ts';
+
+interface ReplayInput {
+  readonly run: string;
+  readonly attempt: string;
+  readonly fromTurn: number;
+  readonly model: string;
+  readonly agentFile: string | null;
+}
 
 interface ReplayPlan {
   readonly origin: ReplayedOrigin;
@@ -28,37 +36,34 @@ interface ReplayPlan {
   readonly requestId: string | undefined;
 }
 
-/** Action `replay`; the engines are those of chats. */
-export function createReplayAction(engines: Engines): PlanAction {
-  return async (request, place) => {
-    const plan = await planReplay(request, place);
-    return {
-      says: describePlan(plan, place.project),
-      command: '',
-      perform: async () => {
-        // Nobody reads a replay whose page was closed; and once it has ended, its engine is free.
-        const ending = new AbortController();
-        const signal = AbortSignal.any([place.signal, place.gone, ending.signal]);
-        const id = await replayOnce(plan, { place: { ...place, signal }, engines }).finally(() => ending.abort());
-        return { says: `The replay ${id} is beside the attempt ${plan.origin.id}.`, made: `replay.${id}` };
-      },
-    };
-  };
+export async function sayReplay(input: ReplayInput, place: UiPlace): Promise<Plan> {
+  return { says: describePlan(await planReplay(input, place), place.project), command: '' };
 }
 
-async function planReplay(request: ActionRequest, { project, env, store }: ActionPlace): Promise<ReplayPlan> {
-  const { run, attempt, fromTurn, model, requestId, agentFile = null } = request;
-  if (attempt === undefined || fromTurn === undefined || model === undefined)
-    throw badConfig('a replay must have attempt, fromTurn and model; pass all three');
-  const origin = await findReplayed(store, run, attempt);
-  const fromCall = firstNewCall(origin, fromTurn);
-  const found = await findModel(store, model, env);
-  const agent = await findAgentOf(origin.file, project, agentFile);
+export async function replay(input: ReplayInput, place: UiPlace) {
+  const plan = await planReplay(input, place);
+  // Nobody reads a replay whose page was closed; and once it has ended, its engine is free.
+  const ending = new AbortController();
+  const signal = AbortSignal.any([place.signal, place.gone, ending.signal]);
+  const playing = { env: place.env, store: await place.store(), engines: await place.engines(), signal };
+  const id = await replayOnce(plan, playing).finally(() => ending.abort());
+  return { of: plan.origin.id, replay: id, made: { run: input.run, attempt: `replay.${id}` } };
+}
+
+async function planReplay(
+  input: ReplayInput,
+  { project, env, store: open, isNamed, requestId }: UiPlace,
+): Promise<ReplayPlan> {
+  const store = await open();
+  const origin = await findReplayed(store, input.run, input.attempt);
+  const fromCall = firstNewCall(origin, input.fromTurn);
+  const found = await findModel(store, input.model, env);
+  const agent = await findAgentOf(origin.file, project, input.agentFile);
   if (agent.agent.roles !== undefined)
     throw badConfig(
       `a replay needs an agent that one policy plays, but ${agent.agent.name} has roles; play it with temper try`,
     );
-  return { origin, fromCall, agent, model: found, requestId };
+  return { origin, fromCall, agent, model: found, requestId: isNamed ? requestId : undefined };
 }
 
 function describePlan({ origin, fromCall, agent, model }: ReplayPlan, project: string): string {
@@ -84,24 +89,25 @@ function describeKept(fromCall: number, calls: number): string {
 }
 
 interface Playing {
-  readonly place: ActionPlace;
+  readonly env: NodeJS.ProcessEnv;
+  readonly store: Store;
   readonly engines: Engines;
+  readonly signal: AbortSignal;
 }
 
 /** Not played again: what a checkpoint answered before, as it answers the same each time; and the same request. */
 async function replayOnce(plan: ReplayPlan, playing: Playing): Promise<string> {
-  const replay = newReplay(plan);
-  const { store } = playing.place;
+  const made = newReplay(plan);
+  const { store } = playing;
   const isRepeatable = plan.model.kind === 'engine' || plan.requestId !== undefined;
-  const before = isRepeatable ? await readReplay(store, plan.origin.file.config.run, replayId(replay)) : null;
+  const before = isRepeatable ? await readReplay(store, plan.origin.file.config.run, replayId(made)) : null;
   if (before !== null) return before.id;
   const record = await playReplay(plan, playing);
-  return (await publishReplay(store, plan.origin.file.config.run, { ...replay, record }, isRepeatable)).id;
+  return (await publishReplay(store, plan.origin.file.config.run, { ...made, record }, isRepeatable)).id;
 }
 
-async function playReplay(plan: ReplayPlan, { place, engines }: Playing): Promise<AttemptRecord> {
+async function playReplay(plan: ReplayPlan, { env, store, engines, signal }: Playing): Promise<AttemptRecord> {
   const { origin, fromCall, agent, model } = plan;
-  const { store, env, signal } = place;
   const engine = new ReplayEngine(origin.record.calls, fromCall, await openAnswers(plan, engines, signal));
   const hosted = new RecordedHosted(origin.record.hostedCalls ?? []);
   const connect = connectByKeys(env);
@@ -158,7 +164,7 @@ function mixed(asked: readonly CallRecord[], engine: ReplayEngine): CallRecord[]
 function newReplay({ origin, fromCall, model, requestId }: ReplayPlan): Omit<NewReplay, 'record'> {
   const { id: attempt, place, group, rolloutsSha256, scenario, scenarioIndex } = origin;
   const { adapterSha256 } = policyOf(model);
-  const replay = { attempt, rolloutsSha256, fromCall, model: model.kind === 'hosted' ? model.title : model.model };
+  const planned = { attempt, rolloutsSha256, fromCall, model: model.kind === 'hosted' ? model.title : model.model };
   const { branch, step } = place;
   const header = {
     branch,
@@ -167,10 +173,10 @@ function newReplay({ origin, fromCall, model, requestId }: ReplayPlan): Omit<New
     scenarioId: scenario.id,
     scenario: scenarioIndex,
     adapterSha256,
-    replay,
+    replay: planned,
   };
   const asked = model.kind === 'hosted' && requestId !== undefined ? { requestId } : {};
-  return { inputsSha256: hashOf({ ...replay, adapterSha256, ...asked }), header };
+  return { inputsSha256: hashOf({ ...planned, adapterSha256, ...asked }), header };
 }
 
 function differs({ agent, origin }: ReplayPlan, difference: string, { failure }: AttemptRecord): TemperError {

@@ -8,10 +8,12 @@ import { numbersOf, scaleOf, shadeOf } from '../../../browser/attempt/overlays.t
 import { splitAttemptId } from '../../../browser/attempt/places.ts';
 import { splitThoughts } from '../../../browser/attempt/thoughts.ts';
 import { chunkStarts, showToken } from '../../../browser/attempt/token-text.ts';
-import { actionsFor, readActionForm, whyNot } from '../../../browser/parts/action-fields.ts';
+import { actionsFor, formOf, readActionForm, whyNot } from '../../../browser/parts/action-fields.ts';
 import { splitPrompt } from '../../../browser/pages/prompt-parts.ts';
 import { readEvents } from '../../../browser/pages/read-events.ts';
+import { ACTION_FORMS } from '../../../cli/ui/actions/forms.ts';
 import type { TurnTokens } from '../../../views/api/attempt-views.ts';
+import type { RunStateName } from '../../../views/api/run-views.ts';
 
 test('JSON is indented as it was written: numbers, order, doubled keys and escapes stay', () => {
   expect(indentJson('{"a":1.0,"a":12345678901234567890,"b":[],"c":{"d":[true,null,"x,\\"{"]}}')).toBe(
@@ -162,18 +164,33 @@ test('an attempt’s id is read as its group and its number', () => {
   expect(splitAttemptId('replay.0.3.2.5.t1.0a')).toBeNull();
 });
 
-test('a form says what is missing, and settings are read a line each', () => {
-  expect(() => readActionForm('rollback', {})).toThrow('Step is missing; fill it in');
-  expect(() => readActionForm('rollback', { step: 'ten' })).toThrow('Step must be a number, got ten');
-  expect(readActionForm('set', { settings: ' steps=30\n\nlearningRate = 1e-5' })).toEqual({
-    settings: { steps: '30', learningRate: '1e-5' },
+const info = {
+  version: '1',
+  store: '',
+  isReadOnly: false,
+  isExport: false,
+  hasTemporal: true,
+  temporalUi: null,
+  actions: ACTION_FORMS,
+};
+
+test('a form says what is missing, and a list has an item a line', () => {
+  const fieldsOf = (action: string) => formOf(action, info)!.fields.filter(({ name }) => name !== 'run');
+  expect(() => readActionForm(fieldsOf('rollback'), {})).toThrow('Step is missing; fill it in');
+  expect(readActionForm(fieldsOf('set'), { settings: ' steps=30\n\nlearningRate=1e-5' })).toEqual({
+    settings: ['steps=30', 'learningRate=1e-5'],
   });
-  expect(actionsFor({ state: 'paused' })[0]).toBe('resume');
-  expect(actionsFor({ state: 'completed' })).not.toContain('pause');
+  expect(readActionForm(fieldsOf('stop'), { now: 'true' })).toEqual({ now: true });
+});
+
+test('a run in each state has the actions that make sense', () => {
+  const named = (state: RunStateName) => actionsFor({ state }, info).map(({ action }) => action);
+  expect(named('running')).toEqual(['pause', 'stop', 'rollback', 'set', 'fork', 'evaluate']);
+  expect(named('paused')).toEqual(['resume', 'stop', 'rollback', 'set', 'fork', 'evaluate']);
+  expect(named('completed')).toEqual(['fork', 'evaluate']);
 });
 
 test('an action that cannot be taken says why', () => {
-  const info = { version: '1', store: '', isReadOnly: false, isExport: false, hasTemporal: true, temporalUi: null };
   expect(whyNot('pause', info)).toBeNull();
   expect(whyNot('pause', { ...info, isReadOnly: true })).toContain('--read-only');
   expect(whyNot('pause', { ...info, hasTemporal: false })).toContain('No Temporal server');

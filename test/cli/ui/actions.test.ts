@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { ActionDesk } from '../../../cli/ui/actions/answer-action.ts';
-import type { ActionTable, PlanAction } from '../../../cli/ui/actions/planned-action.ts';
-import { shellText } from '../../../cli/ui/actions/shell-text.ts';
+import type { UiOperation } from '../../../cli/ui/actions/operations.ts';
+import type { UiPlace } from '../../../cli/ui/chat/engines.ts';
+import { RUN_ARGUMENT } from '../../../operations/flags.ts';
+import { shellText } from '../../../operations/words.ts';
 import type { ActionResult } from '../../../views/api/requests.ts';
 import { temporaryProject, writeFixtureRun, type FixtureOptions } from '../fixture-store.ts';
 import { serveUi, type ServedUi } from './served-ui.ts';
@@ -15,8 +17,12 @@ async function served(options: FixtureOptions = {}): Promise<ServedUi> {
   return serveUi(project);
 }
 
-async function say(ui: ServedUi, request: object, isConfirmed = false) {
-  const { status, text } = await ui.post('/api/actions', { run: 'demo', isConfirmed, ...request });
+async function say(
+  ui: ServedUi,
+  { action, ...input }: { action: string; [name: string]: unknown },
+  isConfirmed = false,
+) {
+  const { status, text } = await ui.post('/api/actions', { action, input: { run: 'demo', ...input }, isConfirmed });
   const answer = JSON.parse(text) as ActionResult & { error?: { message: string } };
   return status === 200 ? `${answer.says}\n$ ${answer.command}` : `${status} ${answer.error?.message}`;
 }
@@ -24,7 +30,7 @@ async function say(ui: ServedUi, request: object, isConfirmed = false) {
 describe('before it is confirmed, an action says what will happen', () => {
   test('to a live run', async () => {
     const ui = await served({ state: { state: 'running', step: 8, steps: 12 } });
-    const says = async (request: object, ...parts: string[]) => {
+    const says = async (request: { action: string; [name: string]: unknown }, ...parts: string[]) => {
       const said = await say(ui, request);
       for (const part of parts) expect(said).toContain(part);
     };
@@ -32,8 +38,9 @@ describe('before it is confirmed, an action says what will happen', () => {
     await says({ action: 'pause', reason: 'a "look"' }, `${ending}pauses`, `\n$ temper pause demo --reason 'a "look"'`);
     await says({ action: 'resume' }, 'demo continues with step 9 of 12.\n$ temper resume demo');
     await says({ action: 'stop' }, `${ending}ends and keeps its result`, '\n$ temper stop demo');
+    await says({ action: 'stop', now: true }, 'demo discards the step in progress', '\n$ temper stop demo --now');
     await says(
-      { action: 'set', settings: { learningRate: '1e-5', steps: '40' } },
+      { action: 'set', settings: ['learningRate=1e-5', 'steps=40'] },
       'demo gets learningRate from 0.00005 to 0.00001, steps from 12 to 40, from its next step on',
       '\n$ temper set demo learningRate=1e-5 steps=40',
     );
@@ -49,7 +56,7 @@ describe('before it is confirmed, an action says what will happen', () => {
   test('to one that has ended', async () => {
     const ui = await served();
     expect(await say(ui, { action: 'pause' })).toContain('422 demo has ended (completed) after step 12; roll it back');
-    const back = await say(ui, { action: 'rollback', step: 5, settings: { learningRate: '1e-5' } });
+    const back = await say(ui, { action: 'rollback', step: 5, set: ['learningRate=1e-5'] });
     expect(back).toContain(
       'demo has ended (completed) and is started again: it goes back to step 5 and trains 7 steps',
     );
@@ -58,17 +65,19 @@ describe('before it is confirmed, an action says what will happen', () => {
 
   test('what cannot be done is refused with the reason', async () => {
     const ui = await served({ state: { state: 'running', step: 8, steps: 12 } });
-    const refusals: [request: object, said: string][] = [
+    const refusals: [request: { action: string; [name: string]: unknown }, said: string][] = [
       [{ action: 'rollback', step: 9 }, '422 step must be at most 8, the last finished step of demo, got 9'],
-      [{ action: 'rollback' }, '422 step must be the number of a step for rollback, got none'],
-      [{ action: 'set', settings: { temperature: '9' } }, '422 temperature must be at most 2, got 9'],
-      [{ action: 'set', settings: { loss: '9' } }, '422 loss cannot be changed after a run has started'],
-      [{ action: 'set', settings: {} }, '422 nothing to set; name at least one of learningRate, '],
+      [{ action: 'rollback' }, '422 --step is missing; pass --step N'],
+      [{ action: 'rollback', step: '--set' }, '422 --step must be a whole number of at least 0, got "--set"'],
+      [{ action: 'rollback', step: { at: 1 } }, '422 input.step: '],
+      [{ action: 'set', settings: ['temperature=9'] }, '422 temperature must be greater than 0 and at most 2, got 9'],
+      [{ action: 'set', settings: ['loss=9'] }, '422 loss cannot be changed after a run has started'],
+      [{ action: 'set', settings: [] }, '422 KEY=VALUE is missing'],
       [{ action: 'fork', step: 3, name: 'No Name' }, '422 name must be lower case letters, digits and ._-'],
       [{ action: 'fork', step: 3, name: 'demo' }, '422 the run demo exists already; choose another name'],
       [{ action: 'pause', run: 'nobody' }, '404 no run "nobody" in this store'],
-      [{ action: 'explode', isConfirmed: true }, 'expected one of "pause"|"resume"|"stop"|"set"|"rollback"|'],
-      [{ action: 'pause', isConfirmed: true, force: true }, 'the body: Unrecognized key: "force"; see docs/ui-api.md'],
+      [{ action: 'explode' }, '422 action must be one of pause, resume, rollback, set, stop, '],
+      [{ action: 'pause', force: true }, '422 force is no parameter of pause, only run, reason; leave it out'],
     ];
     for (const [request, said] of refusals) expect(await say(ui, request)).toContain(said);
     const { text } = await ui.ask('POST', '/api/actions', { body: '{', headers: { ...JSON_HEADERS } });
@@ -88,38 +97,36 @@ describe('before it is confirmed, an action says what will happen', () => {
 const JSON_HEADERS = { authorization: 'Bearer a key of temper ui in these tests', 'content-type': 'application/json' };
 
 describe('a confirmed request', () => {
-  function desk(plan: PlanAction) {
-    // A method of a promise would make it one for those who await it.
-    const table = new Proxy({} as ActionTable, { get: (_, name) => (name === 'then' ? undefined : plan) });
-    const acted: string[] = [];
-    return {
-      acted,
-      desk: new ActionDesk(
-        () => Promise.resolve(table),
-        {} as never,
-        (run) => acted.push(run),
-      ),
+  function desk(act: (place: UiPlace) => Promise<string>) {
+    const stop: UiOperation = {
+      name: 'stop',
+      summary: '',
+      arguments: { run: RUN_ARGUMENT },
+      flags: { now: { kind: 'boolean', description: '' } },
+      effect: 'changes',
+      run: async (_, place) => ({ says: await act(place) }),
+      lines: (result) => [(result as { says: string }).says],
     };
+    const acted: string[] = [];
+    return { acted, desk: new ActionDesk({} as never, (run) => acted.push(run), [stop]) };
   }
   const STAYS = new AbortController().signal;
-  const body = (more: object) => JSON.stringify({ action: 'stop', run: 'demo', isConfirmed: true, ...more });
+  const body = (more: object) => JSON.stringify({ action: 'stop', input: { run: 'demo' }, isConfirmed: true, ...more });
 
   test('that is sent again does nothing twice, also while the first is in progress', async () => {
     let done = 0;
-    const { desk: actions, acted } = desk(() =>
-      Promise.resolve({ says: '', command: '', perform: () => Promise.resolve({ says: `done ${++done}` }) }),
-    );
+    const { desk: actions, acted } = desk(() => Promise.resolve(`done ${++done}`));
     const answers = [actions.answer(body({ requestId: 'a' }), STAYS), actions.answer(body({ requestId: 'a' }), STAYS)];
     expect((await Promise.all(answers)).map(({ says }) => says)).toEqual(['done 1', 'done 1']);
-    expect(() => actions.answer(body({ requestId: 'a', step: 1 }), STAYS)).toThrow('requestId was used for another');
+    expect(() => actions.answer(body({ requestId: 'a', input: { run: 'other' } }), STAYS)).toThrow(
+      'requestId was used for another',
+    );
     expect((await actions.answer(body({ requestId: 'b' }), STAYS)).says).toBe('done 2');
     expect(acted).toEqual(['demo', 'demo']);
   });
 
   test('is given up once everybody who sent it is gone', async () => {
-    const { desk: actions } = desk((_, { gone }) =>
-      Promise.resolve({ says: '', command: '', perform: () => once(gone, 'abort').then(() => ({ says: 'given up' })) }),
-    );
+    const { desk: actions } = desk(({ gone }) => once(gone, 'abort').then(() => 'given up'));
     const pages = [new AbortController(), new AbortController()];
     const answers = pages.map(({ signal }) => actions.answer(body({ requestId: 'a' }), signal));
     pages[0]!.abort();
@@ -130,13 +137,7 @@ describe('a confirmed request', () => {
 
   test('that failed may be sent again', async () => {
     let calls = 0;
-    const { desk: actions } = desk(() =>
-      Promise.resolve({
-        says: '',
-        command: '',
-        perform: () => (++calls === 1 ? Promise.reject(new Error('away')) : Promise.resolve({ says: 'done' })),
-      }),
-    );
+    const { desk: actions } = desk(() => (++calls === 1 ? Promise.reject(new Error('away')) : Promise.resolve('done')));
     await expect(actions.answer(body({ requestId: 'a' }), STAYS)).rejects.toThrow('away');
     expect((await actions.answer(body({ requestId: 'a' }), STAYS)).says).toBe('done');
   });

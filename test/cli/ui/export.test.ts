@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { AttemptsView, GroupView } from '../../../views/api/attempt-views.ts';
-import type { ServerInfo } from '../../../views/api/run-views.ts';
+import type { ServerInfo } from '../../../views/api/requests.ts';
 import { SiteWriter } from '../../../cli/ui/export/site-writer.ts';
 import { complaintIn, runCli } from '../run-cli.ts';
 import { temporaryProject, writeFixtureRun } from '../fixture-store.ts';

@@ -1,9 +1,8 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import type { ActionPlace } from '../../../cli/ui/actions/planned-action.ts';
 import { Engines } from '../../../cli/ui/chat/engines.ts';
-import { createReplayAction } from '../../../cli/ui/replay/replay-action.ts';
+import { replay, sayReplay } from '../../../cli/ui/replay/replay-action.ts';
 import { defaultRunConfig } from '../../../core/run-defaults.ts';
 import { ENGINE_KEY_VARIABLE } from '../../../core/wire-constants.ts';
 import type { Agent } from '../../../play/agent.ts';
@@ -17,7 +16,6 @@ import { readManifest } from '../../../store/records/run-reader.ts';
 import { encodeRollouts, type AttemptRecord } from '../../../store/records/trajectories.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import type { Store } from '../../../store/store.ts';
-import type { ActionRequest } from '../../../views/api/requests.ts';
 import type { ViewContext } from '../../../views/context/context.ts';
 import { viewAttemptOf } from '../../../views/attempts/attempt.ts';
 import { importDefault } from '../../../workers/user-code/import-file.ts';
@@ -104,18 +102,24 @@ async function writeRecord(played: AttemptRecord): Promise<void> {
 
 const STAYS = new AbortController().signal;
 
-function plan(request: Partial<ActionRequest> = {}, env: NodeJS.ProcessEnv = {}, gone = STAYS) {
-  const place: ActionPlace = { project, env, cwd: project, store, signal: STAYS, gone };
-  const engines = new Engines({ ...place, storeUri: null });
-  const asked = {
-    action: 'replay',
-    run: 'demo',
-    isConfirmed: true,
-    attempt: ORIGIN,
-    fromTurn: 1,
-    model: 'demo@2',
-  } as const;
-  return createReplayAction(engines)({ ...asked, ...request }, place);
+type Request = Partial<Parameters<typeof replay>[0]> & { requestId?: string };
+
+async function plan({ requestId, ...request }: Request = {}, env: NodeJS.ProcessEnv = {}, gone = STAYS) {
+  const engines = new Engines({ project, env, store, storeUri: null });
+  const place = {
+    project,
+    env,
+    cwd: project,
+    store: () => Promise.resolve(store),
+    signal: STAYS,
+    gone,
+    engines: () => Promise.resolve(engines),
+    requestId: requestId ?? 'unnamed',
+    isNamed: requestId !== undefined,
+  };
+  const input = { run: 'demo', attempt: ORIGIN, fromTurn: 1, model: 'demo@2', agentFile: null, ...request };
+  const { says } = await sayReplay(input, place);
+  return { says, perform: async () => ({ made: (await replay(input, place)).made.attempt }) };
 }
 
 async function allKeys(): Promise<string[]> {
@@ -136,7 +140,7 @@ test('calls before the turn keep their answers, those from it on are of the othe
   expect(await allKeys()).toEqual(before);
   const executed = engine.executed.length;
   const { made } = await planned.perform();
-  const id = made!.replace('replay.', '');
+  const id = made.replace('replay.', '');
   expect((await allKeys()).filter((key) => !before.includes(key))).toEqual([
     `runs/demo/replays/${id}.rollouts.jsonl.gz`,
   ]);
@@ -164,7 +168,7 @@ const viewsOf = (): ViewContext => ({
 
 test('a replay is read as an attempt, and listed on the one that it was made of', async () => {
   const { made } = await (await plan()).perform();
-  const view = await viewAttemptOf(viewsOf(), 'demo', made!);
+  const view = await viewAttemptOf(viewsOf(), 'demo', made);
   expect(view).toMatchObject({
     row: { id: made, group: null, reward: 3, use: 'replay' },
     title: `replay of ${ORIGIN}`,
@@ -251,7 +255,7 @@ test('a file elsewhere is not run, unless it is the very code of the run', async
 
 test('verify reads replays, and finds one whose origin is another attempt by now', async () => {
   const { made } = await (await plan()).perform();
-  const id = made!.replace('replay.', '');
+  const id = made.replace('replay.', '');
   const ofReplays = async () =>
     (await verifyRun(store, 'demo')).findings.problems.filter(({ object }) => object.includes('replays/'));
   expect(await ofReplays()).toEqual([]);

@@ -11,7 +11,7 @@ const ANSWERS_WITHIN_MS = 600_000;
 
 export async function evaluateBy(trial: Trial, run: string, step: number): Promise<void> {
   await trial.goTo(`/runs/${run}`);
-  has('evaluation', await trial.act('Evaluate', 'Evaluate', { Step: String(step) }), [`${run}@${step}`, 'page: ']);
+  has('evaluation', await trial.act('Evaluate', { Step: String(step) }), [`${run}@${step}`, 'page: ']);
   await trial.closeDialog();
 }
 

@@ -61,27 +61,27 @@ async function play(): Promise<number> {
 
 async function steerBeforeKills(): Promise<void> {
   await trial.goTo('/runs/live');
-  await trial.act('Pause', 'Pause the run', { Reason: 'to look' });
+  await trial.act('Pause', { Reason: 'to look' });
   await trial.closeDialog();
   await trial.becomes('live', 'paused');
   await compareRun(trial, 'live');
   await trial.goTo('/runs/live');
-  await trial.act('Change settings', 'Change settings', { Settings: 'learningRate=2e-3' });
+  await trial.act('Change settings', { Settings: 'learningRate=2e-3' });
   await trial.closeDialog();
-  await trial.act('Resume', 'Resume the run');
+  await trial.act('Resume');
   await trial.closeDialog();
 }
 
 async function steerUnderKills(): Promise<void> {
   await trial.goTo('/runs/live');
-  await trial.act('Roll back', 'Roll back', { Step: '5' });
+  await trial.act('Roll back', { Step: '5' });
   await trial.closeDialog();
   await until('branch 1 is there', async () => (await trial.stateOf('live'))?.branch === 1, WITHIN_MS, 100);
-  await trial.act('Fork', 'Start the fork', { Step: '5', Name: 'other' });
+  await trial.act('Fork', { Step: '5', Name: 'other' });
   await trial.closeDialog();
   await trial.reach('other', 6);
   await trial.goTo('/runs/other');
-  await trial.act('Stop', 'Stop the run', { Reason: 'seen enough' });
+  await trial.act('Stop', { Reason: 'seen enough' });
   await trial.closeDialog();
   await trial.becomes('other', 'stopped');
 }

@@ -78,14 +78,14 @@ export class Trial {
   }
 
   /** An action of the run's menu by its dialog. */
-  async act(button: string, verb: string, fields: Record<string, string> = {}): Promise<string> {
+  async act(button: string, fields: Record<string, string> = {}): Promise<string> {
     const menu = this.page.getByRole('group', { name: /Actions on/ });
     const found = menu.locator('button').filter({ hasText: new RegExp(`^${button}$`) });
     await found.first().waitFor({ state: 'attached' });
     // Folded ones are hidden.
     if (!(await found.first().isVisible())) await menu.getByText('More').click();
     await found.first().click();
-    return this.confirm(verb, fields);
+    return this.confirm(button, fields);
   }
 
   /** Confirms the open dialog, and returns its last words. */
@@ -94,7 +94,7 @@ export class Trial {
     for (const [label, text] of Object.entries(fields)) await dialog.getByLabel(label, { exact: false }).fill(text);
     // Without a form, the dialog asks at once.
     const last = dialog.getByRole('button', { name: verb, exact: true });
-    if (verb !== 'Resume the run') await this.#press('Continue', last);
+    if (verb !== 'Resume') await this.#press('Continue', last);
     await this.#press(verb, dialog.getByText('Close', { exact: true }));
     const says = (await dialog.locator('.says').last().textContent()) ?? '';
     this.say(`${verb}: ${says.split('\n')[0]!.slice(0, 160)}`);

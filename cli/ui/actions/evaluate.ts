@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { withoutDoorKeys } from '../../../core/door-keys.ts';
 import { badConfig, TemperError } from '../../../core/failures.ts';
 import { plural } from '../../../core/format.ts';
+import type { Place, Plan } from '../../../operations/operation.ts';
+import { requireFound } from '../../../operations/steer-run.ts';
+import { shellText } from '../../../operations/words.ts';
 import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
 import { readPrepared } from '../../../store/records/run-reader.ts';
 import { STORE_VARIABLE } from '../../../workers/config/config.ts';
@@ -13,19 +16,31 @@ import { openProjectStore } from '../../../workers/config/project-store.ts';
 import { splitLines, whenEnded } from '../../../workers/process/command.ts';
 import { STATE_FOLDER } from '../../../workers/project/folders.ts';
 import { evalLines, type EvalSummary } from '../../eval/summarise.ts';
-import type { ActionPlace, Performed, PlanAction } from '../actions/planned-action.ts';
-import { requireActed, requireStep } from '../actions/read-request.ts';
-import { shellText } from '../actions/shell-text.ts';
 import { findAgentOf } from '../agents/find-agent.ts';
 
 const CLI = fileURLToPath(new URL('../../temper.js', import.meta.url));
 const LAST_LINES = 3;
 
-export const planEvaluate: PlanAction = async (request, place) => {
-  const { store, project } = place;
-  const { run } = await requireActed(store, request);
-  const { name, file, config } = await findTrainedPolicy(store, { run, branch: null, step: requireStep(request) });
-  const agent = await findAgentOf(file, project, request.agentFile ?? null);
+interface EvaluateInput {
+  readonly run: string;
+  readonly step: number;
+  readonly agentFile: string | null;
+}
+
+interface PlannedEvaluation extends Plan {
+  readonly words: readonly string[];
+  readonly page: string;
+}
+
+export async function planEvaluation(
+  place: Place,
+  { run, step, agentFile }: EvaluateInput,
+): Promise<PlannedEvaluation> {
+  const { project } = place;
+  const store = await place.store();
+  await requireFound(place, run);
+  const { name, file, config } = await findTrainedPolicy(store, { run, branch: null, step });
+  const agent = await findAgentOf(file, project, agentFile);
   const prepared = await readPrepared(store, run);
   const scenarios = Math.min(config.evalScenarios, prepared?.evalScenarios ?? 0);
   if (scenarios === 0)
@@ -38,18 +53,24 @@ export const planEvaluate: PlanAction = async (request, place) => {
   return {
     says: `${name} plays ${plural(scenarios, 'held-out scenario')} of ${run}, each once, with the agent ${config.agent}.${changed} The engine of this project's local stack answers; one is started if none runs, and runs on the same GPU worker may be slowed down. Nothing is stored in the run: the result is a page, ${relative(project, page)}.`,
     command: shellText(['temper', ...words]),
-    perform: () => evaluate([...words, '--out', page], page, place),
+    words: [...words, '--out', page],
+    page,
   };
-};
-
-async function evaluate(words: readonly string[], page: string, place: ActionPlace): Promise<Performed> {
-  await mkdir(dirname(page), { recursive: true });
-  const summary = await runEval(words, place);
-  return { says: [...evalLines(summary), `page: ${relative(place.project, page)}`].join('\n') };
 }
 
-async function runEval(words: readonly string[], { project, env, store, signal }: ActionPlace): Promise<EvalSummary> {
+export async function evaluate(place: Place, input: EvaluateInput) {
+  const { words, page } = await planEvaluation(place, input);
+  await mkdir(dirname(page), { recursive: true });
+  const summary = await runEval(words, place);
+  return { summary, lines: evalLines(summary), page: relative(place.project, page) };
+}
+
+async function runEval(
+  words: readonly string[],
+  { project, env, store: openStore, signal }: Place,
+): Promise<EvalSummary> {
   const own = await openProjectStore(project, env);
+  const store = await openStore();
   const storeVariable = own.uri === store.uri ? {} : { [STORE_VARIABLE]: store.uri };
   const child = spawn(process.execPath, [CLI, ...words, '--json'], {
     cwd: project,

@@ -1,31 +1,27 @@
 /** Rolls back a running run by an update, and an ended run by starting its workflow again from the store. */
-import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import type { RunConfig } from '../../core/contract.ts';
-import { applyChanges, findSettingsProblem } from '../../core/settings.ts';
+import type { RunConfig } from '../core/contract.ts';
+import { badConfig, WorkFailed } from '../core/failures.ts';
+import { applyChanges, findSettingsProblem } from '../core/settings.ts';
 import {
   findLastStep,
   openBranch,
   readAllChanges,
   requireUnprunedStep,
   requireWeights,
-} from '../../store/records/lineage.ts';
-import { requireRun } from '../../store/records/run-reader.ts';
-import type { Store } from '../../store/store.ts';
-import { describeServerFailure } from '../../workers/connection/connection.ts';
-import { rollbackUpdate, type RollbackRequest } from '../../workflows/messages.ts';
-import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { requireServer, type ProjectPlace } from '../connections/server.ts';
-import { startRun } from '../session/start-run.ts';
-import { tellRun } from './steer-run.ts';
+} from '../store/records/lineage.ts';
+import { requireRun } from '../store/records/run-reader.ts';
+import type { Store } from '../store/store.ts';
+import { describeServerFailure } from '../workers/connection/connection.ts';
+import { rollbackUpdate, type RollbackRequest } from '../workflows/messages.ts';
+import type { Place } from './operation.ts';
+import { requireServer } from './server.ts';
+import { parseSettings } from './settings.ts';
+import { startRun } from './start-run.ts';
+import { tellRun, type Rollback } from './steer-run.ts';
 
-interface Rollback extends RollbackRequest {
+interface RolledBack {
   readonly run: string;
-  /** The same request again goes back no second time; absent: a request of its own. */
-  readonly requestId?: string | undefined;
-}
-
-export interface RolledBack {
   readonly kept: number;
   /** Last finished step. */
   readonly undone: number;
@@ -34,30 +30,30 @@ export interface RolledBack {
   readonly isAgain: boolean;
 }
 
-export async function rollBackRun(
-  store: Store,
-  { project, env }: ProjectPlace,
-  { run, requestId = randomUUID(), ...request }: Rollback,
-): Promise<RolledBack> {
+export async function rollBackRun(place: Place, { run, step, set, reason }: Rollback): Promise<RolledBack> {
+  const settings = set.length === 0 ? null : parseSettings(set);
+  const request: RollbackRequest = { step, settings, reason };
+  const { project, requestId } = place;
+  const store = await place.store();
   const { file } = await requireRun(store, run);
   if (file.loop !== undefined)
-    throw new UsageError(
-      `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${request.step})`,
+    throw badConfig(
+      `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${step})`,
     );
-  await requireUnprunedStep(store, run, request.step);
-  const server = await requireServer({ project, env });
+  await requireUnprunedStep(store, run, step);
+  const server = await requireServer(place);
   try {
     const answer = await tellRun(server.client, { storeId: await store.id(), run }, (handle) =>
       handle.executeUpdate(rollbackUpdate, { args: [request], updateId: requestId }),
     );
-    if (answer !== null) return { kept: answer.step, undone: answer.from, first: answer.first, isAgain: false };
+    if (answer !== null) return { run, kept: answer.step, undone: answer.from, first: answer.first, isAgain: false };
     const finished = await checkEnded(store, file.config, request);
-    const rollback = { requestId, step: request.step, finished, reason: request.reason };
-    const goOn = { rollback, settings: request.settings };
+    const again = { requestId, step, finished, reason };
+    const goOn = { rollback: again, settings };
     await startRun(server.client, { store, config: file.config, project, goOn, conflict: 'FAIL' });
     // The run opens the branch too. Done here as well, so that temper train sees it before a worker runs.
-    await openBranch(store, run, rollback);
-    return { kept: request.step, undone: finished, first: true, isAgain: true };
+    await openBranch(store, run, again);
+    return { run, kept: step, undone: finished, first: true, isAgain: true };
   } catch (cause) {
     const serverFailure = describeServerFailure(cause);
     if (serverFailure !== null) throw new WorkFailed(serverFailure, { cause });
@@ -70,28 +66,20 @@ export async function rollBackRun(
   }
 }
 
-export function describeRollback(run: string, { kept, undone, isAgain, first }: RolledBack): string {
-  const told = first
-    ? `${run} goes back from step ${undone} to step ${kept}`
-    : `${run} is already going back to step ${kept}`;
-  const again = isAgain ? '; if no worker is running, start temper train or temper dev --agent FILE' : '';
-  return `${told}; see temper show ${run} for its branch${again}`;
-}
-
 /** Checks for an ended run, as a running one makes them itself. Returns the last finished step. */
 async function checkEnded(store: Store, started: RunConfig, { step, settings }: RollbackRequest): Promise<number> {
   const { run } = started;
   const last = await findLastStep(store, run);
   if (step > last)
-    throw new UsageError(
+    throw badConfig(
       `--step must be at most ${last}, the last finished step of ${run}, got ${step}; pass an earlier one`,
     );
   const config = applyChanges(started, (await readAllChanges(store, run)).changes);
   const complaint = settings === null ? null : findSettingsProblem(config, step, settings);
-  if (complaint !== null) throw new UsageError(complaint);
+  if (complaint !== null) throw badConfig(complaint);
   const steps = settings?.steps ?? config.steps;
   if (step >= steps)
-    throw new UsageError(
+    throw badConfig(
       `${run} has ${steps} steps, so step ${step} leaves none to train; pass an earlier step, or --set steps=${step + 1} or more`,
     );
   await requireWeights(store, run, step);

@@ -1,14 +1,14 @@
 /** Starts a run's workflow, for every command. */
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import type { RunConfig } from '../../core/contract.ts';
-import { configDetails, configSummary } from '../../core/describe-config.ts';
-import { rolloutQueue, runWorkflowId, storeQueue } from '../../core/queues.ts';
-import type { Store } from '../../store/store.ts';
-import { namesOfTargets } from '../../workers/config/targets.ts';
-import { loadConfig } from '../../workers/config/config.ts';
-import { patiently } from '../../workers/connection/connection.ts';
-import type { ResumeFrom, TrainRunInput } from '../../workflows/run.ts';
-import type { trainRun } from '../../workflows/train-run.ts';
+import type { RunConfig } from '../core/contract.ts';
+import { configDetails, configSummary } from '../core/describe-config.ts';
+import { rolloutQueue, runWorkflowId, storeQueue } from '../core/queues.ts';
+import type { Store } from '../store/store.ts';
+import { namesOfTargets } from '../workers/config/targets.ts';
+import { loadConfig } from '../workers/config/config.ts';
+import { patiently } from '../workers/connection/connection.ts';
+import type { ResumeFrom, TrainRunInput } from '../workflows/run.ts';
+import type { trainRun } from '../workflows/train-run.ts';
 
 export interface RunStart {
   readonly store: Store;

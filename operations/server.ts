@@ -1,12 +1,17 @@
 /** Connections to a project's Temporal server. Commands that only read the store work without one. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
-import { configuredTarget } from '../../workers/connection/target.ts';
-import { runningTarget } from '../../workers/local-stack/running-target.ts';
-import type { CommandEnvironment } from '../command-line/command.ts';
+import { badConfig, type TemperError } from '../core/failures.ts';
+import { STORE_KEY } from '../core/wire-constants.ts';
+import type { Store } from '../store/store.ts';
+import { runningTarget } from '../workers/local-stack/running-target.ts';
+import { connectClient, type TemporalClient } from '../workers/connection/connection.ts';
+import { configuredTarget } from '../workers/connection/target.ts';
 
 /** Project and environment that locate the server. */
-export type ProjectPlace = Pick<CommandEnvironment, 'project' | 'env'>;
+export interface ProjectPlace {
+  /** Folder whose `.temper/` holds the state. */
+  readonly project: string;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+}
 
 /** Longest wait for an answer of the server, or for a worker that takes an update. */
 export const ANSWER_WITHIN_MS = 20_000;
@@ -38,4 +43,9 @@ export async function tryServer({ project, env }: ProjectPlace, withinMs: number
   const client = await Promise.race([connecting, late]);
   if (client === null) connecting.then((other) => other?.close()).catch(() => undefined);
   return client;
+}
+
+/** Null if nothing was ever stored: a query must not create a store. */
+export async function findStoreId(store: Pick<Store, 'id' | 'read'>): Promise<string | null> {
+  return (await store.read(STORE_KEY)) === null ? null : store.id();
 }

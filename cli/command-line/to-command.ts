@@ -1,0 +1,57 @@
+/** Commands of operations. */
+import { randomUUID } from 'node:crypto';
+import { badConfig } from '../../core/failures.ts';
+import { JSON_FLAG } from '../../operations/flags.ts';
+import { inputOf, listOperations, type Operation, type Place, type Table } from '../../operations/operation.ts';
+import { parsedWords, wordsOf, type Words } from '../../operations/words.ts';
+import { printJson } from '../terminal/output.ts';
+import type { Command, CommandEnvironment } from './command.ts';
+import { EXIT } from './errors.ts';
+import { parseCommandLine } from './parse.ts';
+
+/** Operations of two words, such as `rewards list`, become actions of one command, in the place of the first. */
+export function toCommands(operations: Readonly<Record<string, Operation>>): Command[] {
+  return listOperations(operations).map(toCommand);
+}
+
+function toCommand(operation: Operation): Command {
+  return {
+    ...operation,
+    flags: { ...operation.flags, json: JSON_FLAG },
+    async run({ args, flags, ...environment }): Promise<number> {
+      const { output } = environment;
+      const input = inputOf(operation, args, flags);
+      const answer = await operation.run(input, placeOf(environment));
+      if (flags['json'] === true) printJson(output, answer);
+      else for (const line of operation.lines(answer, input)) output.line(await textOf(line));
+      return operation.hasFailed?.(answer) === true ? EXIT.failed : EXIT.ok;
+    },
+  };
+}
+
+/** Input of an operation from an object of JSON, by the rules of its command line. */
+export function readInput(operation: Operation, given: Readonly<Record<string, unknown>>): ReadInput {
+  const words = wordsOf(operation, given);
+  const line = parseCommandLine(operation, parsedWords(words));
+  // No word is `--help`.
+  if (line.isHelp) throw badConfig(`${operation.name} has no help here; see temper ${operation.name} --help`);
+  return { input: inputOf(operation, line.args, line.flags), words };
+}
+
+interface ReadInput {
+  readonly input: Parameters<Operation['run']>[0];
+  readonly words: Words;
+}
+
+export async function textOf(line: string | Table): Promise<string> {
+  if (typeof line === 'string') return line;
+  const { createTable } = await import('../terminal/table.ts');
+  return createTable(line.head, line.rows);
+}
+
+function placeOf({ project, env, cwd, signal }: CommandEnvironment): Place {
+  let store: ReturnType<Place['store']> | null = null;
+  const open: Place['store'] = async () =>
+    (await import('../../workers/config/project-store.ts')).openProjectStore(project, env);
+  return { project, env, cwd, signal, gone: signal, requestId: randomUUID(), store: () => (store ??= open()) };
+}

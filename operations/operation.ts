@@ -1,0 +1,97 @@
+/** An operation as data: its command, its action in `temper ui`, its tool for agents and its function for scripts come from it. */
+import type { RunStateName } from '../views/api/run-views.ts';
+import type { Store } from '../store/store.ts';
+import type { Arguments, ArgumentValues, Definition, Flags, FlagValues } from './flags.ts';
+import type { ProjectPlace } from './server.ts';
+
+/** Where an operation works, and for whom. */
+export interface Place extends ProjectPlace {
+  readonly cwd: string;
+  /** The project's store, or the one that was named instead; opened by the first call. */
+  readonly store: () => Promise<Store>;
+  /** Names this request: sent again, it does nothing twice, also after a restart of who sends it. */
+  readonly requestId: string;
+  /** Aborted when the process ends. */
+  readonly signal: AbortSignal;
+  /** Aborted once nobody waits for the answer. */
+  readonly gone: AbortSignal;
+}
+
+type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+
+/** Values of arguments and flags, the flags' names in camel case. */
+export type Input<F extends Flags, A extends Arguments> = ArgumentValues<A> & {
+  readonly [Name in keyof F & string as Camel<Name>]: FlagValues<F>[Name];
+};
+
+/** A table for people, among lines of text. */
+export interface Table {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** What would happen, and the command that does it if the operation is none. */
+export interface Plan {
+  readonly says: string;
+  readonly command: string;
+}
+
+/** The button of an operation on a run in `temper ui`. */
+interface Button {
+  readonly label: string;
+  /** States of a run in which it makes sense; absent: all. */
+  readonly states?: readonly RunStateName[];
+  readonly isDangerous?: boolean;
+  /** One of the first that a person looks for. */
+  readonly isMain?: boolean;
+}
+
+export interface Operation<
+  F extends Flags = Flags,
+  A extends Arguments = Arguments,
+  Output = unknown,
+  Where extends Place = Place,
+> extends Definition<F, A> {
+  /** `pays`: takes long, and costs tokens or the time of a GPU. */
+  readonly effect: 'reads' | 'changes' | 'pays';
+  /** Needs a Temporal server. */
+  readonly needsServer?: boolean;
+  readonly button?: Button;
+  /** Says what would happen, or throws why it cannot: `temper ui` asks before it acts. */
+  says?(input: Input<F, A>, place: Where): Promise<string | Plan>;
+  /** Imports its work when it is called. Returns what `--json` prints. */
+  run(input: Input<F, A>, place: Where): Promise<Output>;
+  /** For people. */
+  lines(output: Output, input: Input<F, A>): readonly (string | Table)[];
+  /** Whether the command ends with 1 although it was done: a check found something. */
+  hasFailed?(output: Output): boolean;
+}
+
+/** Infers the types of input and output. */
+export function defineOperation<const F extends Flags, const A extends Arguments, Output, Where extends Place = Place>(
+  operation: Operation<F, A, Output, Where>,
+): Operation<F, A, Output, Where> {
+  return operation;
+}
+
+/** `keep-last` → `keepLast` */
+export function memberName(flag: string): string {
+  return flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** One object of the values of a command line. */
+export function inputOf<F extends Flags, A extends Arguments>(
+  { flags: table }: Pick<Operation<F, A>, 'flags'>,
+  args: ArgumentValues<A>,
+  flags: FlagValues<F>,
+): Input<F, A> {
+  const named = Object.keys(table).map((name) => [memberName(name), flags[name as keyof F]]);
+  return { ...args, ...Object.fromEntries(named) } as Input<F, A>;
+}
+
+/** By name, because modules list what they export in an order that depends on who loads them. */
+export function listOperations(operations: Readonly<Record<string, Operation>>): Operation[] {
+  return Object.values(operations).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
