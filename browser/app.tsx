@@ -3,12 +3,11 @@ import { Component, type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Route, Router, Switch } from 'wouter-preact';
 import { followEvents } from './live.ts';
-import { useHashPath } from './location.ts';
+import { useHashPath, useQuery } from './location.ts';
 import { AttemptPage } from './pages/attempt.tsx';
 import { ChatPage } from './pages/chat.tsx';
 import { CheckpointsPage } from './pages/checkpoints.tsx';
 import { ComparePage } from './pages/compare.tsx';
-import { GlossaryPage } from './pages/glossary.tsx';
 import { GroupPage } from './pages/group.tsx';
 import { RunPage } from './pages/run.tsx';
 import { RunsPage } from './pages/runs.tsx';
@@ -16,6 +15,7 @@ import { SearchPage } from './pages/search.tsx';
 import { StepPage } from './pages/step.tsx';
 import { Frame } from './parts/frame.tsx';
 import { Failed } from './parts/small.tsx';
+import { allTerms } from './glossary.ts';
 
 export function App() {
   useEffect(followEvents, []);
@@ -72,4 +72,24 @@ class PageBoundary extends Component<BoundaryProps, { failed: Error | null }> {
     const { failed } = this.state;
     return failed === null ? this.props.children : <Failed what="this page" message={failed.message} />;
   }
+}
+
+/** docs/glossary.md as a page: terms with what they mean. */
+function GlossaryPage() {
+  const [query] = useQuery();
+  const asked = query.get('term');
+  useEffect(() => document.querySelector('.glossary .is-asked')?.scrollIntoView({ block: 'center' }), [asked]);
+  return (
+    <>
+      <h1>Glossary</h1>
+      <dl class="card padded glossary">
+        {allTerms().map(({ term, text }) => (
+          <div key={term} class={term === asked ? 'is-asked' : ''}>
+            <dt>{term}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
 }

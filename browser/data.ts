@@ -1,7 +1,8 @@
 /** Data of the pages: answers of the API, or of an export's files, kept until something says that they are old. */
 import { useEffect, useState } from 'preact/hooks';
-import type { ActionRequest, ActionResult, ApiError } from '../views/api/requests.ts';
+import type { ActionRequest, ActionResult, ApiError, ServerInfo } from '../views/api/requests.ts';
 import { isExport, readExported } from './exported.ts';
+import type { RunRow } from '../views/api/run-views.ts';
 
 export type Loaded<T> =
   | { readonly state: 'loading'; readonly value: T | null }
@@ -147,4 +148,14 @@ async function readAnswer<T>(response: Response): Promise<T> {
   if (response.ok) return response.json() as Promise<T>;
   const refused = (await response.json().catch(() => null)) as ApiError | null;
   throw new Error(refused?.error.message ?? `the server answered ${response.status}`);
+}
+
+/** The row of a run, kept up to date by the server's events. */
+export function useRunRow(run: string | null): RunRow | null {
+  const { value } = useData<readonly RunRow[]>(run === null ? null : 'runs');
+  return value?.find((row) => row.run === run) ?? null;
+}
+
+export function useServerInfo(): ServerInfo | null {
+  return useData<ServerInfo>('info').value;
 }

@@ -71,3 +71,14 @@ export function useQuery(): [URLSearchParams, (changes: Readonly<Record<string, 
 export function pathTo(...parts: readonly (string | number)[]): string {
   return `/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
 }
+
+/** Null as the branch: the newest. */
+export function stepPath(run: string, step: number, branch: number | null): string {
+  const path = pathTo('runs', run, 'steps', step);
+  return branch === null ? path : `${path}?branch=${branch}`;
+}
+
+/** Addresses of the pages of a run. */
+export function hrefTo(...parts: readonly (string | number)[]): string {
+  return `#${pathTo(...parts)}`;
+}

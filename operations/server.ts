@@ -2,7 +2,7 @@
 import { badConfig, type TemperError } from '../core/failures.ts';
 import { STORE_KEY } from '../core/wire-constants.ts';
 import type { Store } from '../store/store.ts';
-import { runningTarget } from '../workers/local-stack/running-target.ts';
+import { runningTarget } from '../workers/local-stack/running-stack.ts';
 import { connectClient, type TemporalClient } from '../workers/connection/connection.ts';
 import { configuredTarget } from '../workers/connection/target.ts';
 

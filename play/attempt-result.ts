@@ -9,12 +9,11 @@ import {
   weighRewards,
   type NamedRewards,
 } from '../core/named-rewards.ts';
-import type { Metrics } from '../core/statistics.ts';
+import { type Metrics, mean } from '../core/statistics.ts';
 import type { Agent } from './agent.ts';
 import { checkTurnsOfExternal, isExternal } from './external.ts';
 import { isRuler } from './judge/ruler.ts';
-import type { RolePlayers } from './roles/role-definition.ts';
-import { readRoleRewards } from './roles/role-result.ts';
+import { type RolePlayers, isRewarded, type RoleDefinitions } from './roles/role-definition.ts';
 
 export type PlayedOutcome =
   | { reward: number | null; roleRewards?: Record<string, number>; metrics: Metrics }
@@ -124,4 +123,48 @@ function findMetricsProblem(all: Readonly<Record<string, unknown>>): string | nu
   return wrong === undefined
     ? null
     : `metrics must be finite numbers or booleans, got ${wrong[0]}: ${showValue(wrong[1])}; remove it`;
+}
+
+/** `roleRewards` of a rollout's result: checked, and turned into the attempt's reward and metrics. */
+interface RoleOutcome {
+  /** Mean of the trained roles' rewards; null if the one that an evaluation shows did not play. */
+  reward: number | null;
+  roleRewards: Record<string, number>;
+  /** `reward/ROLE` of each trained role. */
+  metrics: Metrics;
+}
+
+function readRoleRewards(
+  given: unknown,
+  roles: RoleDefinitions,
+  { trained }: RolePlayers,
+): RoleOutcome | { failure: string } {
+  const names = Object.keys(roles);
+  const rewarded = names.filter((name) => isRewarded(roles[name]!));
+  const shape = `return { roleRewards: { ${rewarded.map((name) => `${name}: …`).join(', ')} } }`;
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    return { failure: `rollout must return the rewards of its roles, got ${showValue(given)}; ${shape}` };
+  const rewards = new Map(Object.entries(given));
+  const unknown = [...rewards.keys()].find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    return { failure: `roleRewards may name the roles ${names.join(', ')}, got ${unknown}; ${shape}` };
+  const wrong = names.find(
+    (name) =>
+      rewards.get(name) !== null && !isReward(rewards.get(name)) && (rewards.has(name) || rewarded.includes(name)),
+  );
+  if (wrong !== undefined)
+    return {
+      failure: `roleRewards.${wrong} must be ${REWARD_RULE}, or null if the role did not play, got ${showValue(rewards.get(wrong))}; ${shape}`,
+    };
+  const played = names.flatMap((name) =>
+    typeof rewards.get(name) === 'number' ? [[name, Number(rewards.get(name))] as const] : [],
+  );
+  const own = played.filter(([name]) => Object.hasOwn(trained, name));
+  if (!played.some(([name]) => roles[name]!.kind === 'policy'))
+    return { failure: `roleRewards must have a number for a role that is trained, got null for all; ${shape}` };
+  return {
+    reward: mean(own.map(([, each]) => each)),
+    roleRewards: Object.fromEntries(played),
+    metrics: Object.fromEntries(own.map(([name, each]) => [`reward/${name}`, each])),
+  };
 }

@@ -10,8 +10,13 @@ import { AttemptLog } from './attempt-log.ts';
 import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
 import { checkTurnsCount, isGraded, mayLackReward, readResult, type PlayedOutcome } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
-import { PLAY_PROGRAM, agentProgram, type PlayProgram, type ProgramResult } from './programs/program.ts';
-import type { ProgramAttempt } from './programs/program-attempt.ts';
+import {
+  PLAY_PROGRAM,
+  agentProgram,
+  type PlayProgram,
+  type ProgramResult,
+  type ProgramAttempt,
+} from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
 import { WORKFLOW_ATTEMPT, type PlayingRun, type OpenWorkflowAttempt } from './model-activities/workflow-attempt.ts';
 import type { ConnectHosted } from './hosted/connect-hosted.ts';

@@ -46,14 +46,18 @@ export type { External } from '../play/external.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';
 export type { Backend } from './loop/backend.ts';
-export { trajectoryGroupBatches, type BatchOptions } from './loop/batches.ts';
-export { gatherTrajectoryGroups, type GatherOptions } from './loop/gather.ts';
+export {
+  gatherTrajectoryGroups,
+  trajectoryGroupBatches,
+  type BatchOptions,
+  type GatherOptions,
+  type GatherProgress,
+} from './loop/gather.ts';
 export { iterateDataset, type DatasetBatch, type IterateDatasetOptions } from './loop/iterate-dataset.ts';
 export { Model } from './loop/model.ts';
 export type { RoleModel } from './loop/policy-model.ts';
 export { TrainableModel } from './loop/trainable-model.ts';
 export type { ModelOptions, TrainableModelOptions } from './loop/model-options.ts';
-export type { GatherProgress } from './loop/progress.ts';
 export { retry, type RetryOptions } from './loop/retry.ts';
 export type { TrainedStep } from './loop/take-step.ts';
 export type { Chat, TrainOptions, TrainSftOptions } from './loop/train-settings.ts';

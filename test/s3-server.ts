@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { leashed } from '../workers/process/leashed.ts';
+import { leashed } from '../workers/process/command.ts';
 import { freePort } from './free-port.ts';
 import { findVersitygw } from './run/versitygw.ts';
 

@@ -18,7 +18,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { LocalStack } from '../workers/local-stack/client.ts';
 import { readStackFile, type StackFile } from '../workers/local-stack/protocol/stack-file.ts';
-import { leashed } from '../workers/process/leashed.ts';
+import { leashed } from '../workers/process/command.ts';
 import { isAlive } from '../workers/process/processes.ts';
 import { codeCommand, codeFile } from './compiled.ts';
 import type { Aim, Hit, ProcessName } from './crash/points/protocol.ts';

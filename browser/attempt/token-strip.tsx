@@ -1,10 +1,10 @@
 /** Tokens of a turn as they were recorded, colored by one number; arrow keys and the mouse name one of them. */
-import { useRef } from 'preact/hooks';
+import { useRef, useEffect, useState } from 'preact/hooks';
 import { plural } from '../../core/format.ts';
 import type { TurnTokens } from '../../views/api/attempt-views.ts';
 import { describeNumbers, numbersOf, shadeOf, type Overlay, type Scale } from './overlays.ts';
 import { chunkStarts, isControlToken, showToken } from './token-text.ts';
-import { WhenSeen } from './when-seen.tsx';
+import type { ComponentChildren } from 'preact';
 
 export interface TokenPlace {
   readonly turn: number;
@@ -183,4 +183,39 @@ export function describeToken(turn: TurnTokens, index: number, { fallback, hasTe
     ...(hasText ? [`“${showToken(text, true)}”`] : []),
     ...describeNumbers(numbersOf(turn, index, fallback)),
   ];
+}
+
+const MARGIN = '1200px 0px';
+
+interface WhenSeenProps {
+  /** Height to keep free until it was drawn for the first time. */
+  readonly estimate: number;
+  readonly children: () => ComponentChildren;
+}
+
+/** Draws its content only while it is near the window: what was drawn once keeps its height after that. */
+function WhenSeen({ estimate, children }: WhenSeenProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const [isSeen, setSeen] = useState(false);
+  const [height, setHeight] = useState(estimate);
+  useEffect(() => {
+    const node = place.current!;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        if (entry === undefined) return;
+        // Not away from the keyboard: what has the focus stays.
+        if (!entry.isIntersecting && node.contains(document.activeElement)) return;
+        if (!entry.isIntersecting && node.offsetHeight > 0) setHeight(node.offsetHeight);
+        setSeen(entry.isIntersecting);
+      },
+      { rootMargin: MARGIN },
+    );
+    observer.observe(node);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <div ref={place} style={isSeen ? undefined : { height: `${height}px` }}>
+      {isSeen ? children() : null}
+    </div>
+  );
 }

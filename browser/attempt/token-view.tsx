@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { formatNumber } from '../../core/format.ts';
 import type { TokensView } from '../../views/api/attempt-views.ts';
-import { titleOf } from '../parts/term.tsx';
+import { titleOf } from '../parts/small.tsx';
 import { LEVELS, OVERLAY_LABELS, OVERLAYS, scaleOf, type Overlay, type Scale } from './overlays.ts';
 import { describeToken, TokenStrip, type TokenLook, type TokenPlace } from './token-strip.tsx';
 

@@ -13,14 +13,12 @@ import { TokenView } from '../attempt/token-view.tsx';
 import { Turn } from '../attempt/turn.tsx';
 import { UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';
-import { pathTo, useQuery } from '../location.ts';
+import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';
 import { useKeys } from '../parts/keys.ts';
 import { Chip, CopyButton, Facts, Notice, Shown } from '../parts/small.tsx';
 import { Tabs } from '../parts/tabs.tsx';
-import { hrefTo, stepPath } from './addresses.ts';
 import { Neighbours } from './neighbours.tsx';
-import { ReplayDialog } from './replay-dialog.tsx';
-import { TurnActions } from './turn-actions.tsx';
+import { ReplayDialog, TurnActions } from './turn-actions.tsx';
 
 export function AttemptPage({ run, id }: { run: string; id: string }) {
   const loaded = useData<AttemptView>(attemptPath(run, id));

@@ -1,9 +1,10 @@
 /** One side of a chat: its conversation, and the answer that is coming. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { plural } from '../../core/format.ts';
-import type { ChatRequest } from '../../views/api/requests.ts';
+import type { ChatRequest, ApiError, ChatEvent } from '../../views/api/requests.ts';
 import type { Said } from './prompt-parts.ts';
-import { streamChat } from './chat-stream.ts';
+import { post } from '../data.ts';
+import { readEvents } from './read-events.ts';
 
 export interface ChatSettings {
   readonly system: string;
@@ -83,4 +84,15 @@ function describeEnd(finishReason: string | null, tokens: number | null): string
   return [finishReason === null ? null : `ended by ${finishReason}`, tokens === null ? null : plural(tokens, 'token')]
     .filter((part) => part !== null)
     .join(', ');
+}
+
+/** A chat's answer as it comes: server-sent events of a POST, which EventSource cannot send. */
+async function* streamChat(request: ChatRequest, signal: AbortSignal): AsyncGenerator<ChatEvent> {
+  const response = await post('chat', request, signal);
+  if (!response.ok || response.body === null) {
+    const refused = (await response.json().catch(() => null)) as ApiError | null;
+    yield { kind: 'error', text: refused?.error.message ?? `the server answered ${response.status}` };
+    return;
+  }
+  yield* readEvents(response.body);
 }

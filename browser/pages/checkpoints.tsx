@@ -2,12 +2,10 @@
 import { describeHeadline, formatBytes, formatNumber } from '../../core/format.ts';
 import type { CheckpointRow, RunView } from '../../views/api/run-views.ts';
 import { useData } from '../data.ts';
-import { pathTo, useQuery } from '../location.ts';
+import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';
 import { ActionButton } from '../parts/action-dialog.tsx';
-import { Chip, CopyButton, Shown } from '../parts/small.tsx';
+import { Chip, CopyButton, Shown, Ago } from '../parts/small.tsx';
 import { VirtualTable, type TableColumn } from '../parts/table.tsx';
-import { Ago } from '../parts/time.tsx';
-import { hrefTo, stepPath } from './addresses.ts';
 import { CheckpointComparison } from './checkpoint-comparison.tsx';
 
 export function CheckpointsPage({ run }: { run: string }) {

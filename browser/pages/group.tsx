@@ -4,7 +4,6 @@ import { parseGroupId } from '../../core/attempt-id.ts';
 import { formatNumber, plural } from '../../core/format.ts';
 import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
 import { RewardBars } from '../attempt/attempt-card.tsx';
-import { BeforeAfter } from '../attempt/before-after.tsx';
 import { ConversationDiff } from '../attempt/diff.tsx';
 import { Judge } from '../attempt/judge.tsx';
 import { LongText } from '../attempt/message.tsx';
@@ -12,10 +11,9 @@ import { RewardTable } from '../attempt/reward-table.tsx';
 import { SideBySide } from '../attempt/side-by-side.tsx';
 import { UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';
-import { pathTo, useQuery } from '../location.ts';
+import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';
 import { Shown } from '../parts/small.tsx';
 import { Tabs, type Tab } from '../parts/tabs.tsx';
-import { hrefTo, stepPath } from './addresses.ts';
 import { Neighbours } from './neighbours.tsx';
 
 export function GroupPage({ run, id }: { run: string; id: string }) {
@@ -175,6 +173,43 @@ function Compare({ attempts }: { attempts: readonly AttemptView[] }) {
         </button>
       </div>
       <ConversationDiff left={find(left)} right={find(right)} />
+    </>
+  );
+}
+
+interface BeforeAfterProps {
+  readonly run: string;
+  /** Those that were played before training, too. */
+  readonly attempts: readonly AttemptView[];
+  /** Id of the shown one; null: the first. */
+  readonly shown: string | null;
+  readonly onShow: (id: string) => void;
+}
+
+/** A scenario of an evaluation beside itself before training. */
+function BeforeAfter({ run, attempts, shown, onShow }: BeforeAfterProps) {
+  const after = attempts.find(({ row }) => row.id === shown) ?? attempts[0]!;
+  const { id } = after.before!;
+  const before = useData<AttemptView>(`runs/${encodeURIComponent(run)}/attempts/${id}`);
+  return (
+    <>
+      <p class="choice">
+        <label class="note">
+          Scenario{' '}
+          <select value={after.row.id} onChange={(event) => onShow(event.currentTarget.value)}>
+            {attempts.map((attempt) => (
+              <option key={attempt.row.id} value={attempt.row.id}>
+                {attempt.title}: {formatNumber(attempt.before?.reward)} → {formatNumber(attempt.row.reward)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </p>
+      <Shown loaded={before} what={`attempt ${id}`}>
+        {(view) => (
+          <ConversationDiff left={view} right={after} titles={['before training', `after step ${after.row.step}`]} />
+        )}
+      </Shown>
     </>
   );
 }

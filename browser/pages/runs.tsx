@@ -2,9 +2,8 @@
 import { useState } from 'preact/hooks';
 import { plural } from '../../core/format.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
-import { useData } from '../data.ts';
+import { useData, useServerInfo } from '../data.ts';
 import { navigate, pathTo, useQuery } from '../location.ts';
-import { useServerInfo } from '../parts/run-row.ts';
 import { Empty, Notice, Shown } from '../parts/small.tsx';
 import { VirtualTable } from '../parts/table.tsx';
 import { compareColumn, RUN_COLUMNS } from '../run/run-columns.tsx';

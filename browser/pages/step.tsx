@@ -5,12 +5,10 @@ import { describeMetrics, formatNumber, plural } from '../../core/format.ts';
 import type { GroupRow, StepView } from '../../views/api/attempt-views.ts';
 import { USE_LABELS, USE_REASONS, UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';
-import { pathTo, useQuery } from '../location.ts';
+import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';
 import { Histogram } from '../parts/bars.tsx';
-import { CopyButton, Facts, Notice, Shown } from '../parts/small.tsx';
+import { CopyButton, Facts, Notice, Shown, Ago } from '../parts/small.tsx';
 import { VirtualTable, type TableColumn } from '../parts/table.tsx';
-import { Ago } from '../parts/time.tsx';
-import { hrefTo, stepPath } from './addresses.ts';
 import { Neighbours } from './neighbours.tsx';
 
 export function StepPage({ run, step }: { run: string; step: number }) {

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AttemptView } from '../../views/api/attempt-views.ts';
 import { curlCommand, type RecordedRequest } from '../attempt/curl.ts';
 import { getJson } from '../data.ts';
+import { ActionDialog } from '../parts/action-dialog.tsx';
 
 interface TurnActionsProps {
   readonly path: string;
@@ -41,5 +42,24 @@ export function TurnActions({ path, attempt, index, onReplay }: TurnActionsProps
         Replay from here
       </button>
     </>
+  );
+}
+
+interface ReplayProps {
+  readonly run: string;
+  readonly attempt: AttemptView;
+  readonly fromTurn: number;
+  readonly onClose: () => void;
+}
+
+/** Replays an attempt from one of its turns with another model: a new attempt beside the old one. */
+export function ReplayDialog({ run, attempt, fromTurn, onClose }: ReplayProps) {
+  return (
+    <ActionDialog
+      title={`Replay attempt ${attempt.row.id} from turn ${fromTurn + 1}`}
+      start={{ action: 'replay', input: { run, attempt: attempt.row.id, fromTurn } }}
+      values={{ model: attempt.policy ?? '' }}
+      onClose={onClose}
+    />
   );
 }

@@ -10,12 +10,11 @@ import type {
   ServerInfo,
 } from '../../views/api/requests.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
-import { markOld, postAction, useData } from '../data.ts';
+import { markOld, postAction, useData, useRunRow } from '../data.ts';
 import { pathTo } from '../location.ts';
 import { actionsFor, formOf, readActionForm, whyNot, type FormValues } from './action-fields.ts';
 import { ActionButtons, focusWhenShown, type ActionStage } from './action-buttons.tsx';
 import { Dialog } from './dialog.tsx';
-import { useRunRow } from './run-row.ts';
 import { SettingChoice } from './setting-choice.tsx';
 import { CopyButton, Notice, Tip } from './small.tsx';
 

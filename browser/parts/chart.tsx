@@ -6,7 +6,7 @@ import type { Chart } from '../../views/charts/chart.ts';
 import { describeChart } from '../../views/charts/smooth.ts';
 import { chartData, chartOptions, type ChartMarker } from './chart-options.ts';
 import { VirtualTable } from './table.tsx';
-import { Term } from './term.tsx';
+import { Term } from './small.tsx';
 import { useThemeVersion } from './theme.ts';
 
 export interface ChartZoom {

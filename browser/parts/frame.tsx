@@ -5,12 +5,12 @@ import { Link } from 'wouter-preact';
 import { navigate, pathTo, useHashPath, useTopOfNewPages } from '../location.ts';
 import { useConnection, type LiveState } from '../live.ts';
 import { placeOf, type PagePlace } from './crumbs.ts';
-import { KeyHelp } from './key-help.tsx';
-import { useKeys } from './keys.ts';
+import { useKeys, activeBindings } from './keys.ts';
 import { RunBar } from './run-bar.tsx';
-import { useServerInfo } from './run-row.ts';
+import { useServerInfo } from '../data.ts';
 import { Notice } from './small.tsx';
 import { useTheme, type Theme } from './theme.ts';
+import { Dialog } from './dialog.tsx';
 
 export function Frame({ children }: { children: ComponentChildren }) {
   const [path] = useHashPath();
@@ -177,5 +177,40 @@ function ThemeButton() {
     >
       {THEME_SIGN[theme]}
     </button>
+  );
+}
+
+/** Keys of the tables and tabs, which act where the focus is. */
+const EVERYWHERE: readonly (readonly [string, string])[] = [
+  ['↑ ↓ PgUp PgDn Home End', 'Move in a table'],
+  ['Space', 'Choose the run or the checkpoint to compare'],
+  ['Enter', 'Open the row or the point of a chart'],
+  ['← →', 'Move between tabs and points of a chart'],
+];
+
+/** List of the keys that do something on the shown page. */
+function KeyHelp({ onClose }: { onClose: () => void }) {
+  const [bindings] = useState(activeBindings);
+  const rows = [...bindings.map(({ keys, label }) => [keys, label] as const), ...EVERYWHERE];
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl class="key-list">
+        {rows.map(([keys, label]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(' ').map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{label}</dd>
+          </div>
+        ))}
+      </dl>
+      <p>
+        <a href="#/glossary" onClick={onClose}>
+          What the terms mean
+        </a>
+      </p>
+    </Dialog>
   );
 }

@@ -3,9 +3,8 @@ import { formatNumber } from '../../core/format.ts';
 import { pathTo } from '../location.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
 import { ActionMenu } from './action-dialog.tsx';
-import { useRunRow } from './run-row.ts';
-import { Chip } from './small.tsx';
-import { Ago } from './time.tsx';
+import { useRunRow } from '../data.ts';
+import { Chip, Ago } from './small.tsx';
 
 export function RunBar({ run, page }: { run: string; page: string | null }) {
   const row = useRunRow(run);

@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Loaded } from '../data.ts';
-import { titleOf } from './term.tsx';
+import { pathTo } from '../location.ts';
+import { findTerm, meaningOf } from '../glossary.ts';
 
 export function Chip({ kind = '', title, children }: { kind?: string; title?: string; children: ComponentChildren }) {
   return (
@@ -110,4 +111,57 @@ export function Facts({ of }: { of: readonly (readonly [string, ComponentChildre
       ))}
     </dl>
   );
+}
+
+/** Without a meaning, the label alone. */
+export function Term({ label }: { label: string }) {
+  const found = findTerm(label);
+  if (found === null) return <>{label}</>;
+  const title = meaningOf(found);
+  // A report is one page.
+  if (document.getElementById('app') === null) return <abbr title={title}>{label}</abbr>;
+  return (
+    <a class="term" href={`#${glossaryPath(found.term)}`} title={title}>
+      {label}
+    </a>
+  );
+}
+
+/** For what cannot hold a link: a column that is sorted by a click, a label close to another link. */
+export function titleOf(label: string): string | undefined {
+  const found = findTerm(label);
+  return found === null ? undefined : meaningOf(found);
+}
+
+function glossaryPath(term: string): string {
+  return `${pathTo('glossary')}?${new URLSearchParams({ term })}`;
+}
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const TICK_MS = 15_000;
+
+/** Times as people read them; the exact one is in the title. */
+export function Ago({ at, since = false }: { at: string | null; since?: boolean }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  if (at === null) return <span class="dim">–</span>;
+  const text = describeAge((now - Date.parse(at)) / 1000);
+  return (
+    <time dateTime={at} title={at}>
+      {since ? text : text === 'now' ? 'just now' : `${text} ago`}
+    </time>
+  );
+}
+
+function describeAge(seconds: number): string {
+  if (seconds < 20) return 'now';
+  if (seconds < MINUTE) return `${Math.round(seconds)} s`;
+  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min`;
+  if (seconds < DAY) return `${Math.floor(seconds / HOUR)} h`;
+  return `${Math.floor(seconds / DAY)} d`;
 }

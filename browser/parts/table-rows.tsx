@@ -1,7 +1,7 @@
 /** Head and rows of a table. */
 import { navigate } from '../location.ts';
 import type { TableColumn, TableSort } from './table-column.ts';
-import { titleOf } from './term.tsx';
+import { titleOf } from './small.tsx';
 
 interface HeadProps<Row> {
   readonly columns: readonly TableColumn<Row>[];

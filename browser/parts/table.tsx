@@ -3,11 +3,11 @@
  * opens one.
  */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState, useLayoutEffect, useReducer, type MutableRef } from 'preact/hooks';
 import { trackSizes, useSorted, type TableColumn, type TableSort } from './table-column.ts';
 import { TableHead, TableRow } from './table-rows.tsx';
 import { useRowMoves } from './table-moves.ts';
-import { useVirtualRows } from './virtual-rows.ts';
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core';
 
 interface TableProps<Row> {
   readonly label: string;
@@ -92,4 +92,46 @@ function useRange(
 function keyAt<Row>(rows: readonly (Row | undefined)[], index: number, keyOf: (row: Row) => string): string {
   const row = rows[index];
   return row === undefined ? `missing ${index}` : keyOf(row);
+}
+
+/** Rows above and below those in sight, so that fast scrolling finds them there. */
+const OVERSCAN = 16;
+const HEAD_HEIGHT = 32;
+
+interface VirtualRows {
+  readonly items: readonly { readonly index: number; readonly start: number }[];
+  /** Height of all rows. */
+  readonly total: number;
+  /** Scrolls as little as it takes to have a row in sight. */
+  readonly show: (index: number) => void;
+}
+
+/** The rows in sight of a scrolled element, by @tanstack/virtual-core. */
+function useVirtualRows(scroller: MutableRef<HTMLDivElement | null>, count: number, rowHeight: number): VirtualRows {
+  const [, rerender] = useReducer<number, void>((version) => version + 1, 0);
+  const options = {
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    overscan: OVERSCAN,
+    // The head takes its height from what is scrolled.
+    scrollPaddingEnd: HEAD_HEIGHT,
+    onChange: () => rerender(),
+  };
+  const [virtualizer] = useState(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options));
+  virtualizer.setOptions(options);
+  // The library's adapters for other frameworks call these two.
+  /* oxlint-disable no-underscore-dangle */
+  useEffect(() => virtualizer._didMount(), []);
+  useLayoutEffect(() => virtualizer._willUpdate());
+  /* oxlint-enable no-underscore-dangle */
+  useLayoutEffect(() => virtualizer.measure(), [rowHeight]);
+  return {
+    items: virtualizer.getVirtualItems(),
+    total: virtualizer.getTotalSize(),
+    show: (index) => virtualizer.scrollToIndex(index, { align: 'auto' }),
+  };
 }

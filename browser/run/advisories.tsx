@@ -1,6 +1,6 @@
 /** Advisories: what is wrong with a run, and what to do about it. */
 import { formatSteps } from '../../core/format.ts';
-import { formatAttemptName } from './attempt-name.ts';
+import { formatAttemptName } from '../attempt/places.ts';
 import { pathTo } from '../location.ts';
 import type { Advisory } from '../../views/api/run-views.ts';
 import { Chip } from '../parts/small.tsx';

@@ -1,8 +1,8 @@
 /** Curves of a run: at first those that say most, by a button all, in the sections of the report. */
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useState, useEffect } from 'preact/hooks';
 import { formatNumber, formatSteps, plural } from '../../core/format.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
-import { addLeftBranches } from '../../views/charts/branch-series.ts';
+import { addLeftBranches, type LeftBranch } from '../../views/charts/branch-series.ts';
 import { findConstants, mainCharts, planCharts } from '../../views/charts/charts.ts';
 import { CHART_SECTIONS, type Chart } from '../../views/charts/chart.ts';
 import { smoothChart } from '../../views/charts/smooth.ts';
@@ -11,8 +11,8 @@ import type { ChartMarker } from '../parts/chart-options.ts';
 import { ChartCard, type ChartZoom } from '../parts/chart.tsx';
 import { Empty } from '../parts/small.tsx';
 import { attemptsOfSteps } from './advisories.tsx';
-import { useLeftBranches } from './left-branches.ts';
 import { SmoothingSlider } from './smoothing.tsx';
+import { getJson } from '../data.ts';
 
 type Range = readonly [number, number] | null;
 
@@ -146,4 +146,35 @@ function Constants({ curve }: { curve: CurveView }) {
     .map(({ name, value }) => `${name} ${Number.isInteger(value) ? value : formatNumber(value)}`)
     .join(' · ');
   return <p class="note constants">Not drawn, because they are the same in all steps: {text}</p>;
+}
+
+/** More would hide each other. */
+const MOST_BRANCHES = 3;
+
+/** The newest of them; none as long as they are not there. They never change. */
+function useLeftBranches(view: RunView, curve: CurveView): readonly LeftBranch[] {
+  const [left, setLeft] = useState<readonly LeftBranch[]>([]);
+  const branches = view.lineage
+    .filter(({ run, branch, step, from }) => run === curve.run && branch !== curve.branch && step > (from?.step ?? 0))
+    .map(({ branch }) => branch)
+    .slice(-MOST_BRANCHES);
+  useEffect(() => {
+    let isGone = false;
+    const read = async (branch: number): Promise<LeftBranch> => {
+      const path = `${pathTo('runs', curve.run).slice(1)}/curve?branch=${branch}`;
+      const { steps, parts } = await getJson<CurveView>(path);
+      const from = parts.find((part) => part.branch === branch)?.fromStep ?? 0;
+      return { branch, steps: steps.filter(({ step }) => step >= from) };
+    };
+    // A branch that cannot be read is not drawn: the lineage links to it, and its page says why.
+    const load = async (): Promise<void> => {
+      const all = await Promise.allSettled(branches.map(read));
+      if (!isGone) setLeft(all.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
+    };
+    void load();
+    return () => {
+      isGone = true;
+    };
+  }, [curve.run, branches.join(',')]);
+  return left;
 }

@@ -5,8 +5,7 @@ import { shortModelName } from '../../core/describe-config.ts';
 import { formatDuration, formatNumber } from '../../core/format.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
-import { CopyButton, Facts } from '../parts/small.tsx';
-import { Ago } from '../parts/time.tsx';
+import { CopyButton, Facts, Ago } from '../parts/small.tsx';
 
 export function RunFacts({ view, curve }: { view: RunView; curve: CurveView | null }) {
   const { row, state } = view;

@@ -2,13 +2,11 @@
 import { useMemo, useState } from 'preact/hooks';
 import { formatDuration, plural } from '../../core/format.ts';
 import type { LaneSpan, LanesView, RunView } from '../../views/api/run-views.ts';
-import { useSteadyData } from '../data.ts';
-import { pathTo, useQuery } from '../location.ts';
+import { useSteadyData, useServerInfo } from '../data.ts';
+import { pathTo, useQuery, stepPath } from '../location.ts';
 import { Chip, Empty, Shown } from '../parts/small.tsx';
-import { useServerInfo } from '../parts/run-row.ts';
 import type { TableColumn } from '../parts/table-column.ts';
 import { VirtualTable } from '../parts/table.tsx';
-import { stepPath } from '../pages/addresses.ts';
 import { LaneChart } from './lane-chart.tsx';
 import { isOrdinary, periodOf, placeLanes } from './plan-lanes.ts';
 

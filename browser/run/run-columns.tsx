@@ -4,9 +4,8 @@ import { formatDuration, formatNumber } from '../../core/format.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
 import { ProgressBar, Sparkline } from '../parts/bars.tsx';
-import { Chip } from '../parts/small.tsx';
+import { Chip, Ago } from '../parts/small.tsx';
 import type { TableColumn } from '../parts/table-column.ts';
-import { Ago } from '../parts/time.tsx';
 
 export const RUN_COLUMNS: readonly TableColumn<RunRow>[] = [
   {

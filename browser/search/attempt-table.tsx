@@ -7,7 +7,7 @@ import { pathTo, useQuery } from '../location.ts';
 import { Chip } from '../parts/small.tsx';
 import type { TableColumn, TableSort } from '../parts/table-column.ts';
 import { VirtualTable } from '../parts/table.tsx';
-import { formatAttemptName } from '../run/attempt-name.ts';
+import { formatAttemptName } from '../attempt/places.ts';
 
 interface AttemptTableProps {
   readonly run: string;

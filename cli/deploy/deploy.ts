@@ -17,7 +17,7 @@ import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { connectClient, patiently, type TemporalClient } from '../../workers/connection/connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
-import { runningTarget } from '../../workers/local-stack/running-target.ts';
+import { runningTarget } from '../../workers/local-stack/running-stack.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
 import type { deployCheckpoint } from '../../workflows/deploy.ts';
 import { EXIT, WorkFailed } from '../command-line/errors.ts';

@@ -1,7 +1,7 @@
 /** Whether a Temporal server answers, asked from time to time: no view waits for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
-import { runningTarget } from '../../workers/local-stack/running-target.ts';
+import { runningTarget } from '../../workers/local-stack/running-stack.ts';
 import type { ProjectPlace } from '../../operations/server.ts';
 
 const EVERY_MS = 10_000;

@@ -5,10 +5,10 @@ import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { UI_KEY_VARIABLE } from '../../core/door-keys.ts';
 import type { Store } from '../../store/store.ts';
 import type { ServerInfo } from '../../views/api/requests.ts';
-import { SharedAnswers } from '../../views/context/shared-answers.ts';
+import { SharedAnswers } from '../../views/context/context.ts';
 import { version } from '../../workers/version.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
+import { originOf, planKeyedPlace, type KeyedPlace, bearerWords } from '../command-line/keyed-place.ts';
 import { readPageFiles } from '../pages/page-files.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { ActionDesk } from './actions/answer-action.ts';
@@ -16,15 +16,18 @@ import { ACTION_FORMS } from './actions/forms.ts';
 import { actLater } from './acting.ts';
 import { DEFAULT_UI_PORT, type UiContext } from './command.ts';
 import { uiEndpoints } from './endpoints.ts';
-import { nextLinkLine, uiJson, uiLines } from './lines.ts';
 import { exportStore } from './export/export-store.ts';
 import { LiveFeed } from './live/live-feed.ts';
-import { localTemporalUi } from './local-temporal-ui.ts';
 import { openUiStore } from './open-ui-store.ts';
 import { answerView } from './server/answer-view.ts';
 import { openUiServer, type UiServer } from './server/server.ts';
 import { TemporalWatch } from './temporal-watch.ts';
 import { openViewContext } from './view-context.ts';
+import { isAlive } from '../../workers/process/processes.ts';
+import { readOwnFile } from '../../workers/project/own-file.ts';
+import { projectFolders } from '../../workers/project/folders.ts';
+import { uiUrl } from '../../workers/local-stack/children/ui.ts';
+import { readStackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 
 const KEYED = { command: 'temper ui', keyVariable: UI_KEY_VARIABLE, defaultPort: DEFAULT_UI_PORT };
 
@@ -124,4 +127,48 @@ function tell({ output, store, told, server, flags }: Told): void {
 
 function describeFailure(error: unknown): string {
   return `temper ui: the store could not be read (${(error as Error).message}); it is tried again`;
+}
+
+const BEARER = bearerWords(UI_KEY_VARIABLE);
+
+type UiPlace = Pick<KeyedPlace, 'host' | 'port' | 'isNewKey'>;
+
+interface Shown {
+  readonly store: string;
+  readonly isReadOnly: boolean;
+  /** Path of a link; null without a terminal. */
+  readonly link: string | null;
+}
+
+/** Lines that `temper ui` prints. Links are for a terminal alone: each of them opens the pages once. */
+function uiLines(place: UiPlace, { store, isReadOnly, link }: Shown): string[] {
+  const url = originOf(place);
+  return [
+    ...(link === null ? [`temper ui listens at ${url}; Ctrl-C stops it`] : [`open ${url}${link}`, '']),
+    `store   ${store}${isReadOnly ? ', read-only' : ''}`,
+    ...(link === null ? [] : ['link    works once; after that the next one is shown here. Ctrl-C stops the server']),
+    ...(place.isNewKey
+      ? [`key     scripts need one: set ${UI_KEY_VARIABLE}`]
+      : [`key     in ${UI_KEY_VARIABLE}`, '', `curl ${url}/api/runs ${BEARER}`]),
+    ...(link === null
+      ? ['', 'for a browser, this makes a link that works once:', `curl ${url}/api/links ${BEARER} --json '{}'`]
+      : []),
+  ];
+}
+
+function nextLinkLine(place: UiPlace, link: string): string {
+  return `opened; for another browser: ${originOf(place)}${link}`;
+}
+
+function uiJson(place: UiPlace, store: string): object {
+  return { url: originOf(place), keyVariable: UI_KEY_VARIABLE, store };
+}
+
+/** With the key that opens it; null if no local stack runs. */
+function localTemporalUi(project: string): string | null {
+  const folders = projectFolders(project);
+  const stack = readStackFile(folders.stackFile);
+  const key = readOwnFile(folders.uiKey)?.trim();
+  if (stack === null || stack.ports === null || !key || !isAlive({ ...stack, name: 'daemon' })) return null;
+  return uiUrl(stack.ports.ui, key);
 }

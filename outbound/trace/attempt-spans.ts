@@ -7,9 +7,9 @@ import { rootOf, spanIdOf } from './ids.ts';
 import { cutText, readToolCall, plainTextOf, toMessagesJson, type ToolCall } from './message-parts.ts';
 import { hostedTurn, policyTurns, turnAttributes, type Turn } from './model-turns.ts';
 import { SPAN_KIND, type Attributes, type Span, type SpanLink, type SpanPlace } from './otlp/span.ts';
-import type { SampledBy } from './sample-attempts.ts';
 import { timeOfAttempt, type AttemptTime, type SpanTime } from './span-times.ts';
 import type { TracedGroup, TracedRun } from './traced.ts';
+import { largest, smallest } from '../../core/statistics.ts';
 
 export function nameAttempt({ branch, step, group }: TracedGroup, attempt: number): string {
   return formatAttemptId({ branch, step, group, attempt });
@@ -214,4 +214,28 @@ function bounds({ start, end }: SpanTime): { start: bigint; end: bigint } {
 
 function sum(calls: readonly CallRecord[], lengthOf: (call: CallRecord) => number): number {
   return calls.reduce((total, call) => total + lengthOf(call), 0);
+}
+
+/** Which attempts of a group are sent: a share of them by their ids, and always failures, the best and the worst. */
+
+type SampledBy = 'share' | 'failure' | 'best' | 'worst';
+
+interface Candidate {
+  /** From 0 to before 1, by the attempt's id: see `shareOf`. */
+  readonly draw: number;
+  readonly reward: number | null;
+}
+
+/** Reasons by index; undefined for an attempt that is left out. Of equal rewards, the first attempt is taken. */
+export function sampleAttempts(attempts: readonly Candidate[], share: number): (SampledBy | undefined)[] {
+  const rewards = attempts.map(({ reward }) => reward).filter((reward) => reward !== null);
+  const [highest, lowest] = [largest(rewards), smallest(rewards)];
+  const best = attempts.findIndex(({ reward }) => reward === highest);
+  const worst = attempts.findIndex(({ reward }) => reward === lowest);
+  return attempts.map(({ draw, reward }, index) => {
+    if (reward === null) return 'failure';
+    if (index === best) return 'best';
+    if (index === worst) return 'worst';
+    return draw < share ? 'share' : undefined;
+  });
 }

@@ -4,19 +4,20 @@ import { TemperError, type FailureType } from '../../core/failures.ts';
 import type { Store } from '../../store/store.ts';
 import type { HttpCaller } from '../http.ts';
 import type { TargetMemory, ToldRow, RunFacts, StepRow, Target, ToldRun } from '../target.ts';
-import { attemptRoot, attemptSpans, nameAttempt } from './attempt-spans.ts';
+import { attemptRoot, attemptSpans, nameAttempt, sampleAttempts } from './attempt-spans.ts';
 import { SCHEMA_URL } from './conventions.ts';
 import { endpointOf, langfuseAccess, lookUp } from './endpoint.ts';
 import { verdictsOf } from './evaluation-events.ts';
 import { shareOf } from './ids.ts';
 import { LangfuseApi, type ScoredAttempt } from './langfuse-api.ts';
-import { experimentAttributes, putHeldOut } from './langfuse-experiment.ts';
 import type { Attributes, Span, SpanLink } from './otlp/span.ts';
 import { readEvaluation, readStepGroups } from './read-groups.ts';
-import { sampleAttempts } from './sample-attempts.ts';
 import { TraceSender } from './send-traces.ts';
 import { groupLink, groupSpan, runSpan, stepSpan } from './step-spans.ts';
 import type { TracedGroup, TracedRun } from './traced.ts';
+import { hash } from 'node:crypto';
+import { policyName } from '../../core/policy-name.ts';
+import { readPrepared, streamStoredScenarios } from '../../store/records/run-reader.ts';
 
 export interface TracePlace {
   readonly store: Store;
@@ -190,4 +191,41 @@ class Telling {
     if (dataset === null || datasetId === undefined || group.group !== null || scenarioId === undefined) return {};
     return experimentAttributes({ run: this.#run.run, dataset, datasetId }, group, { scenarioId, spanId });
   }
+}
+
+/** A data set is for people: those of a very large run are its first ones. */
+const MOST_ITEMS = 1000;
+
+/** The id of the data set. */
+async function putHeldOut(api: LangfuseApi, store: Store, run: string, dataset: string): Promise<string> {
+  const prepared = await readPrepared(store, run);
+  const items: Parameters<LangfuseApi['putDataset']>[1][number][] = [];
+  if (prepared !== null) {
+    const { trainScenarios: from, evalScenarios } = prepared;
+    const to = from + Math.min(evalScenarios, MOST_ITEMS);
+    for await (const { id, scenario } of streamStoredScenarios(store, prepared, from, to))
+      items.push({ id: itemId(dataset, id), input: scenario, metadata: { scenario: id } });
+  }
+  return api.putDataset(dataset, items);
+}
+
+/** A run's held-out scenarios as a data set of Langfuse, and each evaluation of them as an experiment on it. */
+function experimentAttributes(
+  { run, dataset, datasetId }: { run: string; dataset: string; datasetId: string },
+  { branch, step }: TracedGroup,
+  { scenarioId, spanId }: { scenarioId: string; spanId: string },
+): Attributes {
+  const name = policyName({ run, branch, step });
+  return {
+    'langfuse.experiment.id': hash('sha256', `${datasetId}/${name}`).slice(0, 32),
+    'langfuse.experiment.name': name,
+    'langfuse.experiment.dataset.id': datasetId,
+    'langfuse.experiment.item.id': itemId(dataset, scenarioId),
+    'langfuse.experiment.item.root_observation_id': spanId,
+  };
+}
+
+/** Ids are unique in a project, not in a data set: so the data set's name is in it. */
+function itemId(dataset: string, scenario: string): string {
+  return `temper-${hash('sha256', JSON.stringify([dataset, scenario])).slice(0, 32)}`;
 }

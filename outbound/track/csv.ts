@@ -8,7 +8,7 @@ import type { CsvSettings } from '../../core/contract-outbound.ts';
 import { TemperError } from '../../core/failures.ts';
 import type { ToldRow, Target } from '../target.ts';
 import { metricsOfRow, STEP_METRIC } from './metric-names.ts';
-import type { TrackerPlace } from './tracker-place.ts';
+import type { TrackerPlace } from './tracker-run.ts';
 
 type Cells = Readonly<Record<string, string>>;
 

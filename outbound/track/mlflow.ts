@@ -8,10 +8,8 @@ import { hashOf } from '../../core/hashes.ts';
 import { badConfig } from '../../core/failures.ts';
 import { callHttp, explainRefusal, type TargetAnswer, type HttpCaller, type HttpRequest } from '../http.ts';
 import type { ToldRow, Target, ToldRun } from '../target.ts';
-import { latestMetrics } from './latest-metrics.ts';
+import { latestMetrics, describeConfig, flatten, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow } from './metric-names.ts';
-import { describeConfig, flatten, shownName, trackerRunId } from './tracker-run.ts';
-import type { TrackerPlace } from './tracker-place.ts';
 
 const LOCAL = 'http://127.0.0.1:5000';
 const TOKEN_VARIABLE = 'MLFLOW_TRACKING_TOKEN';

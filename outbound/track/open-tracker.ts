@@ -4,7 +4,7 @@ import type { Target } from '../target.ts';
 import { createCsvTracker } from './csv.ts';
 import { createMlflowTracker } from './mlflow.ts';
 import { createTrackioTracker } from './trackio.ts';
-import type { TrackerPlace } from './tracker-place.ts';
+import type { TrackerPlace } from './tracker-run.ts';
 import { createWandbTracker } from './wandb.ts';
 
 const CREATE = {

@@ -1,6 +1,8 @@
 /** A run as trackers name and describe it. A branch is a run of its own, which has the steps before it, too. */
 import { hashOf } from '../../core/hashes.ts';
 import type { ToldRun } from '../target.ts';
+import type { Store } from '../../store/store.ts';
+import { bestEvaluation, metricsOfEvaluation, metricsOfRow, resultOf, type NamedMetrics } from './metric-names.ts';
 
 /** `demo`, or `demo~1` on branch 1. */
 export function shownName({ run, branch }: Pick<ToldRun, 'run' | 'branch'>): string {
@@ -34,4 +36,21 @@ export function flatten(value: Readonly<Record<string, unknown>>, prefix = ''): 
     return [[key, typeof inner === 'string' ? inner : JSON.stringify(inner)]];
   });
   return Object.fromEntries(entries);
+}
+
+/** The surroundings of trackers; keys are in `env` alone. */
+export interface TrackerPlace {
+  readonly store: Store;
+  readonly project: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly fetch: typeof globalThis.fetch;
+}
+
+/** The result before and after, the newest value of each metric, the best evaluation: what the table of a tracker's runs shows. */
+export function latestMetrics({ newest, evals }: Pick<ToldRun, 'newest' | 'evals'>): NamedMetrics {
+  const results = evals.map((each) => resultOf(each));
+  const metrics = Object.assign({}, ...results, ...newest.map((row) => metricsOfRow(row))) as NamedMetrics;
+  const best = bestEvaluation(evals);
+  if (best === null) return metrics;
+  return { ...metrics, 'best/val/reward': metricsOfEvaluation(best)['val/reward']! };
 }

@@ -3,10 +3,8 @@ import { withoutSlash } from '../../core/base-url.ts';
 import type { TrackioSettings } from '../../core/contract-outbound.ts';
 import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
 import type { Target, ToldRun } from '../target.ts';
-import { latestMetrics } from './latest-metrics.ts';
+import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow } from './metric-names.ts';
-import { describeConfig, shownName, trackerRunId } from './tracker-run.ts';
-import type { TrackerPlace } from './tracker-place.ts';
 
 const LOCAL = 'http://127.0.0.1:7860';
 const TOKEN_VARIABLE = 'TRACKIO_WRITE_TOKEN';

@@ -5,13 +5,15 @@
 import { withoutSlash } from '../../core/base-url.ts';
 import type { WandbSettings } from '../../core/contract-outbound.ts';
 import { callHttp, requireKey, type HttpCaller } from '../http.ts';
-import type { ToldRow, Target, ToldRun } from '../target.ts';
-import { latestMetrics } from './latest-metrics.ts';
-import { metricsOfRow, STEP_METRIC } from './metric-names.ts';
-import { describeConfig, shownName, trackerRunId } from './tracker-run.ts';
-import type { TrackerPlace } from './tracker-place.ts';
-import { logCheckpoints } from './wandb-checkpoints.ts';
+import type { ToldRow, Target, ToldRun, EvalRow } from '../target.ts';
+import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
+import { metricsOfRow, STEP_METRIC, bestEvaluation } from './metric-names.ts';
 import { basicKey, UPSERT_RUN, wandbGraphql, type WandbApi } from './wandb-graphql.ts';
+import { manifestKey } from '../../store/layout.ts';
+import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../store/records/peft-adapter.ts';
+import { readManifest } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { logArtifact } from './wandb-artifact.ts';
 
 const CLOUD = 'https://api.wandb.ai';
 const KEY_VARIABLE = 'WANDB_API_KEY';
@@ -124,4 +126,33 @@ async function stream({ caller, baseUrl }: WandbApi, { memory }: ToldRun, json: 
 /** Pages of the cloud have an address of their own; a server has one for both. */
 function appUrl(baseUrl: string): string {
   return baseUrl === CLOUD ? 'https://wandb.ai' : baseUrl;
+}
+
+/** Adapters of evaluated checkpoints as artifacts of type `lora`, with the aliases `step12`, `latest` and `best`. */
+async function logCheckpoints(api: WandbApi, store: Store, told: ToldRun, rows: readonly ToldRow[]): Promise<void> {
+  for (const row of rows) if (row.kind === 'evaluation' && row.step > 0) await logCheckpoint(api, store, told, row);
+}
+
+/** A step that trained nothing has no checkpoint; a pruned one has no weights any more. */
+async function logCheckpoint(api: WandbApi, store: Store, told: ToldRun, { branch, step }: EvalRow): Promise<void> {
+  const place = { run: told.run.run, branch, step };
+  if ((await store.read(manifestKey(place))) === null) return;
+  const manifest = await readManifest(store, place);
+  if (manifest === null || manifest.fullFineTuning === true || (await store.blobBytes(manifest.adapter)) === null)
+    return;
+  const isBest = bestEvaluation(told.evals)?.step === step;
+  await logArtifact(api, {
+    entity: told.memory['entity'] ?? '',
+    project: told.memory['project'] ?? '',
+    runId: trackerRunId(told),
+    name: `${shownName(told).replaceAll('~', '-branch-')}-lora`,
+    type: 'lora',
+    metadata: { 'wandb.base_model': manifest.baseModel, step, adapter_sha256: manifest.adapter.sha256 },
+    aliases: [`step${step}`, 'latest', ...(isBest ? ['best'] : [])],
+    files: [
+      { path: PEFT_CONFIG_FILE, bytes: await store.getBlob(manifest.adapterConfig) },
+      { path: PEFT_WEIGHTS_FILE, bytes: await store.getBlob(manifest.adapter) },
+    ],
+    storageRegion: null,
+  });
 }

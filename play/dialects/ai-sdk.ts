@@ -4,10 +4,10 @@
  */
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
-import { badParameter } from '../recorder/asked-request.ts';
 import { callsOf, contentOf, thoughtsOf, tokensOf } from './completion-parts.ts';
 import type { ActivityDialect, ParsedCall, RequestBody } from './dialect.ts';
 import { asList, checkNames, namesOf, parseBody, textOfParts } from './request-body.ts';
+import { badParameter } from '../recorder/canonical.ts';
 
 interface Part {
   readonly type?: unknown;

@@ -5,11 +5,10 @@
 import { badConfig, TemperError } from '../../core/failures.ts';
 import type { Completion } from '../recorder/answer.ts';
 import type { CallOptions } from '../recorder/recorder.ts';
-import type { AskedRequest } from '../recorder/asked-request.ts';
 import { RequestRefused } from '../recorder/send.ts';
-import type { Dialect, Memory, ParsedCall } from './dialect.ts';
+import { type Dialect, type Memory, type ParsedCall, KEEP_ALIVE } from './dialect.ts';
 import { DEFAULT_DIALECT, DIALECTS, findDialect } from './find-dialect.ts';
-import { KEEP_ALIVE } from './server-sent-events.ts';
+import type { AskedRequest } from '../recorder/canonical.ts';
 
 export interface ModelRequest {
   /** Path of the URL, without the query. */

@@ -1,10 +1,9 @@
 /** OpenAI's chat completions. The recorder uses the same terms, so there is little to translate. */
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
-import { badParameter } from '../recorder/asked-request.ts';
-import type { Dialect, ParsedCall } from './dialect.ts';
+import { type Dialect, type ParsedCall, writeEvent } from './dialect.ts';
 import { asList, parseBody } from './request-body.ts';
-import { writeEvent } from './server-sent-events.ts';
+import { badParameter } from '../recorder/canonical.ts';
 
 export const chat: Dialect = {
   path: '/chat/completions',

@@ -1,5 +1,5 @@
 import type { Completion } from '../recorder/answer.ts';
-import type { AskedRequest } from '../recorder/asked-request.ts';
+import type { AskedRequest } from '../recorder/canonical.ts';
 
 /**
  * A wire format in which an agent may call the model. The recorder itself uses the terms of chat completions, and a
@@ -58,3 +58,12 @@ export interface DialectError {
 }
 
 export type RequestBody = Readonly<Record<string, unknown>>;
+
+/** `event` is absent in formats whose events say their type in the data alone. */
+export function writeEvent(data: object | string, event?: string): string {
+  const text = typeof data === 'string' ? data : JSON.stringify(data);
+  return `${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`;
+}
+
+/** A comment: clients skip it, and their timers begin anew. */
+export const KEEP_ALIVE = ': waiting\n\n';

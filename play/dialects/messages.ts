@@ -1,11 +1,17 @@
 /** Anthropic's messages. */
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
-import { badParameter } from '../recorder/asked-request.ts';
-import type { Dialect, DialectError, Memory, ParsedCall, RequestBody } from './dialect.ts';
+import {
+  type Dialect,
+  type DialectError,
+  type Memory,
+  type ParsedCall,
+  type RequestBody,
+  writeEvent,
+} from './dialect.ts';
 import { messageEvents, writeMessage } from './messages-answer.ts';
 import { asList, checkNames, namesOf, parseBody, textOfParts } from './request-body.ts';
-import { writeEvent } from './server-sent-events.ts';
+import { badParameter } from '../recorder/canonical.ts';
 
 interface Block {
   readonly type?: unknown;

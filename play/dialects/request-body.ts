@@ -2,8 +2,8 @@
 import { parseJson } from '../../core/json-text.ts';
 import { badConfig } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
-import { badParameter } from '../recorder/asked-request.ts';
 import type { RequestBody } from './dialect.ts';
+import { badParameter } from '../recorder/canonical.ts';
 
 export function parseBody(text: string): RequestBody {
   const body = parseJson(text);

@@ -1,11 +1,10 @@
 /** OpenAI's responses. What an agent refers to by an id is what this attempt was answered before. */
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
-import { badParameter, type AskedRequest } from '../recorder/asked-request.ts';
-import type { Dialect, Memory, ParsedCall, RequestBody } from './dialect.ts';
+import { type Dialect, type Memory, type ParsedCall, type RequestBody, writeEvent } from './dialect.ts';
 import { asList, checkNames, namesOf, parseBody, textOfParts } from './request-body.ts';
 import { outputOf, responseEvents, writeResponse } from './responses-answer.ts';
-import { writeEvent } from './server-sent-events.ts';
+import { badParameter, type AskedRequest } from '../recorder/canonical.ts';
 
 interface Item {
   readonly type?: string;

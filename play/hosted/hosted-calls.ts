@@ -3,7 +3,6 @@
  * nothing of them is trained.
  */
 import { hash } from 'node:crypto';
-
 import { canonicalJson } from '../../core/hashes.ts';
 import { wellFormedJson } from '../../core/json-text.ts';
 import type { Metrics } from '../../core/statistics.ts';
@@ -11,7 +10,6 @@ import type { CallRequest, HostedCallRecord } from '../../store/records/trajecto
 import { costOf, nameMaxTokens, readUsed, type NamedModel, type Price } from '../connections/providers.ts';
 import type { Answerer } from '../dialects/answer-request.ts';
 import type { CallFrame, Completion } from '../recorder/answer.ts';
-import { badParameter, type AskedRequest } from '../recorder/asked-request.ts';
 import type { Journal } from '../recorder/journal.ts';
 import { JournaledCalls } from '../recorder/journaled-calls.ts';
 import { byLength } from '../recorder/recorded-calls.ts';
@@ -19,6 +17,7 @@ import { isForAgent, type CallOptions, type Recorder } from '../recorder/recorde
 import type { SendLimits } from '../recorder/retry-call.ts';
 import { RequestRefused } from '../recorder/send.ts';
 import { askHosted, type AskedModel, type HostedRefusal } from './ask-hosted.ts';
+import { badParameter, type AskedRequest } from '../recorder/canonical.ts';
 
 /** A hosted model as one attempt calls it. */
 export interface OpenedModel extends AskedModel {

@@ -1,13 +1,11 @@
 /** One connection to an MCP server: begun within a deadline, asked, and ended when nothing is under way any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import { badConfig } from '../../core/failures.ts';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { loadSdk, type McpSdk } from './mcp-sdk.ts';
-import { redactor, type Redact } from './redact.ts';
 import { asHttpFailure, asStartFailure, CallFailed, ServerLost, TimedOut } from './server-errors.ts';
 import type { CommandSpec, ServerSpec, UrlSpec } from './server-spec.ts';
-import { isOwnSignal } from '../programs/own-signals.ts';
+import { isOwnSignal } from '../programs/process-tree.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 type Method = keyof McpSdk['results'];
@@ -238,4 +236,27 @@ function headersOf({ headers, keyVariable }: UrlSpec): Record<string, string> {
   if (key === undefined || key === '')
     throw badConfig(`keyVariable of mcp names ${keyVariable}, which is not set; set it to the key`);
   return { ...headers, authorization: `Bearer ${key}` };
+}
+
+type Redact = (text: string) => string;
+
+/** A shorter value is hardly a secret, and would stand in any text. */
+const SHORTEST = 8;
+
+/** Secrets of an MCP server that stand in what it says: results are kept for ever. */
+function redactor(spec: ServerSpec): Redact {
+  const secrets = secretsOf(spec).filter(([, value]) => value.length >= SHORTEST);
+  const found = secrets.flatMap(([name, value]) => [
+    [name, value] as const,
+    [name, JSON.stringify(value).slice(1, -1)] as const,
+  ]);
+  return (text) => found.reduce((redacted, [name, value]) => redacted.replaceAll(value, `<${name}>`), text);
+}
+
+function secretsOf(spec: ServerSpec): [name: string, value: string][] {
+  const names = spec.kind === 'command' ? spec.passed : [spec.keyVariable ?? ''];
+  const passed = names.map((name): [string, string] => [name, process.env[name] ?? '']);
+  if (spec.kind === 'command') return passed;
+  const headers = Object.entries(spec.headers);
+  return [...passed, ...headers.map(([name, value]): [string, string] => [name, value.replace(/^Bearer /i, '')])];
 }

@@ -1,11 +1,10 @@
 /** Tools that an MCP server offers: plain data, which the journal of an attempt keeps. */
 import { z } from 'zod';
-
 import { firstIssue } from '../../core/contract.ts';
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Connection } from './connection.ts';
-import { readList } from './read-list.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
+import { CallFailed } from './server-errors.ts';
 
 /** How a call of a tool reaches the server. */
 export type ToolMethod = 'tools/call' | 'resources/list' | 'resources/read';
@@ -133,4 +132,28 @@ function named(tools: readonly GivenTool[]): string {
 
 function bad(spec: ServerSpec, rule: string): TemperError {
   return badConfig(`${describeServer(spec)} ${rule}`);
+}
+
+const MAX_PAGES = 100;
+const MAX_ITEMS = 1000;
+
+/** A list that has no end is cut off; one that leads back to its own pages is refused. */
+export async function readList<Page extends { readonly nextCursor?: string | null | undefined }, Item>(
+  ask: (asked: { cursor?: string }) => Promise<Page>,
+  itemsOf: (page: Page) => readonly Item[],
+): Promise<Item[]> {
+  const items: Item[] = [];
+  const cursors = new Set<string>();
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES && items.length < MAX_ITEMS; page++) {
+    const answer = await ask(cursor === undefined ? {} : { cursor });
+    for (const item of itemsOf(answer)) items.push(item);
+    // Servers in languages without an absent text end a list by an empty one.
+    if (!answer.nextCursor) break;
+    cursor = answer.nextCursor;
+    if (cursors.has(cursor))
+      throw new CallFailed(`its list has the nextCursor ${JSON.stringify(cursor.slice(0, 80))} twice, and so no end`);
+    cursors.add(cursor);
+  }
+  return items;
 }

@@ -1,12 +1,10 @@
 /** An MCP server as a process: messages are lines of its stdin and stdout. It ends with all that it started. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import { badConfig } from '../../core/failures.ts';
 import { programEnvironment } from '../programs/environment.ts';
 import { ProcessTree, type Exit } from '../programs/process-tree.ts';
-import { processLeash } from '../programs/program-folders.ts';
-import { LineReader } from './line-reader.ts';
+import { processLeash } from '../programs/program-leash.ts';
 import type { McpSdk } from './mcp-sdk.ts';
 import type { CommandSpec } from './server-spec.ts';
 
@@ -138,5 +136,44 @@ class LastLines {
   lines(): string[] {
     const lines = this.#text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
     return lines.slice(-KEPT_LINES).map((line) => line.slice(0, SHOWN_CHARACTERS));
+  }
+}
+
+/** Lines out of chunks, of bounded length, without copying what came before again and again. */
+const NEWLINE = 10;
+
+class LineReader {
+  readonly #most: number;
+  readonly #onLine: (line: string) => void;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(most: number, onLine: (line: string) => void) {
+    this.#most = most;
+    this.#onLine = onLine;
+  }
+
+  /** False once a line is too long; nothing is kept of it. */
+  push(chunk: Buffer): boolean {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      if (!this.#keep(chunk.subarray(start, end))) return false;
+      const line = Buffer.concat(this.#chunks, this.#bytes).toString('utf8');
+      this.#chunks = [];
+      this.#bytes = 0;
+      this.#onLine(line);
+      start = end + 1;
+    }
+    return this.#keep(chunk.subarray(start));
+  }
+
+  #keep(part: Buffer): boolean {
+    this.#bytes += part.length;
+    if (this.#bytes > this.#most) {
+      this.#chunks = [];
+      return false;
+    }
+    if (part.length > 0) this.#chunks.push(part);
+    return true;
   }
 }

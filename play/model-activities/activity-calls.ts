@@ -2,10 +2,11 @@
  * The model activities of one attempt, answered through its recorder. Each is in the journal before it is asked, because a
  * workflow that is taken up again does not repeat the calls that it was answered: they are repeated here, in their order.
  */
-import type { Memory } from '../dialects/dialect.ts';
-import { ACTIVITY_DIALECTS } from '../dialects/activity-dialects.ts';
+import type { Memory, ActivityDialect } from '../dialects/dialect.ts';
 import type { Answerer } from '../dialects/answer-request.ts';
 import type { ActivityCall } from './workflow-attempt.ts';
+import { aiSdk } from '../dialects/ai-sdk.ts';
+import { openaiAgents, openaiAgentsStream } from '../dialects/openai-agents.ts';
 
 export interface CallJournal {
   recall(name: string): unknown;
@@ -78,3 +79,12 @@ export class ActivityCalls {
     return `${this.#workflow} call ${index}`;
   }
 }
+
+/** Model activities by their types, as SDKs on Temporal name them. Their first argument is the request. */
+export const ACTIVITY_DIALECTS: Readonly<Record<string, ActivityDialect>> = {
+  invokeModelActivity: openaiAgents,
+  invokeModelStreamActivity: openaiAgentsStream,
+  invokeModel: aiSdk,
+  // It tells a listener what is sampled, and the workflow the whole.
+  invokeModelStreaming: aiSdk,
+};

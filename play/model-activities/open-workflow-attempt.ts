@@ -1,10 +1,9 @@
 import { TemperError } from '../../core/failures.ts';
-import { ACTIVITY_DIALECTS } from '../dialects/activity-dialects.ts';
+import { ACTIVITY_DIALECTS, ActivityCalls } from './activity-calls.ts';
 import type { Journal } from '../recorder/journal.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { gateway } from '../transports/gateway.ts';
 import { createAnswerer, createRequestHandler } from '../transports/gateway-calls.ts';
-import { ActivityCalls } from './activity-calls.ts';
 import type { ActivityCall, ActivityReply, PlayingRun, WorkflowAttempt } from './workflow-attempt.ts';
 
 export interface WorkflowAttemptOptions {

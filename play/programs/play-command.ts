@@ -1,18 +1,21 @@
 /** One process for one attempt: what it is told, what it says, and how it ends. */
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { badConfig, TemperError } from '../../core/failures.ts';
 import type { AttemptEndpoint } from '../transports/gateway.ts';
 import { programEnvironment } from './environment.ts';
-import { isOwnSignal } from './own-signals.ts';
-import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
-import { describeProgram, ProgramError, ProgramKilled, type Program } from './program.ts';
-import type { ProgramLeash } from './program-leash.ts';
+import { isOwnSignal, ProcessTree, type Exit } from './process-tree.ts';
+import {
+  type ProgramAttempt,
+  type ToldResult,
+  describeProgram,
+  ProgramError,
+  ProgramKilled,
+  type Program,
+} from './program.ts';
+import { type ProgramLeash, openFolder } from './program-leash.ts';
 import { isResult } from './result.ts';
-import { openFolder } from './program-folders.ts';
 import { MAX_OUTPUT_BYTES, ProgramOutput } from './program-output.ts';
-import { ProcessTree, type Exit } from './process-tree.ts';
 
 /** A variable of the environment may have 128 KiB on Linux; the file always has it. */
 const MAX_SCENARIO_BYTES = 65_536;

@@ -2,8 +2,15 @@
 import { TemperError } from '../../core/failures.ts';
 import { gateway, type AttemptEndpoint } from '../transports/gateway.ts';
 import { createRequestHandler } from '../transports/gateway-calls.ts';
-import { describeProgram, ProgramError, ProgramKilled, type Program, type ProgramResult } from './program.ts';
-import type { ProgramAttempt, ToldResult } from './program-attempt.ts';
+import {
+  describeProgram,
+  ProgramError,
+  ProgramKilled,
+  type Program,
+  type ProgramResult,
+  type ProgramAttempt,
+  type ToldResult,
+} from './program.ts';
 import { isResult, noResult, parseResult } from './result.ts';
 import { playCommand } from './play-command.ts';
 

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import { MARK_VARIABLE, PROCESS_MARK, type ProgramLeash } from './program-leash.ts';
 
 export interface Exit {
@@ -133,4 +132,22 @@ function kill(pid: number): void {
   } catch {
     // See above.
   }
+}
+
+/** Signals by which a program ends itself: it would each time it is played again. */
+const OWN_SIGNALS = new Set<string>([
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGILL',
+  'SIGPIPE',
+  'SIGSEGV',
+  'SIGSYS',
+  'SIGTRAP',
+  'SIGXCPU',
+  'SIGXFSZ',
+]);
+
+export function isOwnSignal(signal: string): boolean {
+  return OWN_SIGNALS.has(signal);
 }

@@ -4,6 +4,9 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /** In the environment of every process that a program starts: who leaves its group is found by it (Linux). */
 export const MARK_VARIABLE = 'TEMPER_PROGRAM_MARK';
@@ -78,4 +81,26 @@ export class ProgramLeash {
   #tell(line: string): void {
     this.#shell?.stdin?.write(`${line}\n`);
   }
+}
+
+let shared: { folder: string; leash: ProgramLeash; opened: number } | null = null;
+
+function open(): { folder: string; leash: ProgramLeash; opened: number } {
+  if (shared === null) {
+    const folder = mkdtempSync(join(tmpdir(), 'temper-programs-'));
+    shared = { folder, leash: new ProgramLeash(folder), opened: 0 };
+  }
+  return shared;
+}
+
+/** The leash of this process's programs. */
+export function processLeash(): ProgramLeash {
+  return open().leash;
+}
+
+/** A folder for one program, which its caller makes and removes. */
+export function openFolder(): { folder: string; leash: ProgramLeash } {
+  const own = open();
+  own.opened += 1;
+  return { folder: join(own.folder, String(own.opened)), leash: own.leash };
 }

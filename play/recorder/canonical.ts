@@ -2,11 +2,22 @@
  * One form for what client libraries write differently: the same conversation has the same key, seed and prompt,
  * whichever library sends it. What the model wrote in this attempt is told to it in its own words.
  */
+import { badConfig, type TemperError } from '../../core/failures.ts';
 import { parseJson } from '../../core/json-text.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import type { ChatMessage } from '../../store/records/trajectories.ts';
 import type { Completion } from './answer.ts';
-import { badParameter, type AskedRequest } from './asked-request.ts';
+
+/** An agent's request in the form of chat completions, into which dialects translate. */
+export interface AskedRequest {
+  messages: ChatMessage[];
+  [parameter: string]: unknown;
+}
+
+export function badParameter(name: string, value: unknown, rule: string, remedy: string): TemperError {
+  const shown = (JSON.stringify(value) ?? 'nothing').slice(0, 100);
+  return badConfig(`${name} ${rule}, got ${shown}; ${remedy}`);
+}
 
 interface FunctionCall {
   id?: unknown;

@@ -4,7 +4,6 @@
  * clients: `dialects/` translate what an agent asks, `transports/` receive it and call `Recorder.call`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import { CALL_HEADER, DEADLINE_HEADER } from '../../core/wire-constants.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { badConfig, TemperError } from '../../core/failures.ts';
@@ -19,8 +18,8 @@ import {
   type Completion,
   type ExpectedPolicy,
 } from './answer.ts';
-import type { AskedRequest } from './asked-request.ts';
-import { AnsweredCalls } from './canonical.ts';
+import { callKey, checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
+import { AnsweredCalls, type AskedRequest } from './canonical.ts';
 import { type Clock, OutageClock, SYSTEM_CLOCK } from './clock.ts';
 import { Ending } from './ending.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
@@ -28,7 +27,6 @@ import type { Journal } from './journal.ts';
 import { JournaledCalls, type CallTime, type RepeatOptions } from './journaled-calls.ts';
 import { OnceValues } from './once.ts';
 import { askedOrder, callName, inRecordOrder } from './recorded-calls.ts';
-import { callKey, checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
 import type { SendLimits } from './retry-call.ts';
 import { RequestRefused, send, type Sent } from './send.ts';
 import { ToolCounts } from './tool-counts.ts';

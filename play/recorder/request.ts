@@ -3,14 +3,12 @@
  * trainer right. Refusals say why, and a parameter without effect is refused as well.
  */
 import { hash } from 'node:crypto';
-
 import type { RolloutConfig } from '../../core/contract.ts';
 import type { TemperError } from '../../core/failures.ts';
 import { canonicalJson } from '../../core/hashes.ts';
 import { wellFormed } from '../../core/json-text.ts';
 import type { CallRequest } from '../../store/records/trajectories.ts';
-import { badParameter, type AskedRequest } from './asked-request.ts';
-import { canonicalRequest, type AnsweredCalls } from './canonical.ts';
+import { canonicalRequest, type AnsweredCalls, badParameter, type AskedRequest } from './canonical.ts';
 
 /** `train` keeps ρ right; `eval` passes what the engine takes; `text` is any hosted model, asked for nothing of ours. */
 export type RequestMode = 'train' | 'eval' | 'text';

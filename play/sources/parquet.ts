@@ -7,8 +7,8 @@ import {
   type MapOptions,
   type Row,
   type RowSource,
+  withNumbers,
 } from './row-source.ts';
-import { withNumbers } from './row-values.ts';
 
 /** Rows of a Parquet file. */
 export function parquetSource<R, S extends Identified>(

@@ -4,7 +4,6 @@
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import type { HubDataset } from '../../core/contract.ts';
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Patience } from './ask-again.ts';
@@ -166,4 +165,12 @@ function refuseOtherColumns(name: string): ProxyHandler<object> {
       throw new Error(`${name} has no column ${JSON.stringify(column)}, only ${Object.keys(row).join(', ')}`);
     },
   };
+}
+
+/** Columns of 64-bit integers are read as bigints, which JSON lacks: those that a number holds exactly become numbers. */
+export function withNumbers(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  if (Array.isArray(value)) return value.map((element) => withNumbers(element));
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withNumbers(member)]));
 }

@@ -5,7 +5,6 @@
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import { badConfig, TemperError } from '../../core/failures.ts';
 import {
   checkColumns,
@@ -16,8 +15,8 @@ import {
   type MapOptions,
   type Row,
   type RowReading,
+  withNumbers,
 } from './row-source.ts';
-import { withNumbers } from './row-values.ts';
 
 /** Rows of a query on a SQLite file, which is opened for reading. */
 export function sqliteSource<R, S extends Identified>(

@@ -5,10 +5,10 @@
 import { TemperError } from '../../core/failures.ts';
 import { answerRequest, type Answerer } from '../dialects/answer-request.ts';
 import type { Memory } from '../dialects/dialect.ts';
-import type { AskedRequest } from '../recorder/asked-request.ts';
-import type { CallOptions, Recorder } from '../recorder/recorder.ts';
 import { isNeutral } from '../recorder/request.ts';
+import type { CallOptions, Recorder } from '../recorder/recorder.ts';
 import type { RequestHandler } from './gateway.ts';
+import type { AskedRequest } from '../recorder/canonical.ts';
 
 export interface GatewayAttempt {
   readonly recorder: Recorder;

@@ -6,7 +6,7 @@ import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isResource } from '../../play/resources/resource.ts';
 import { findAgentRolesProblem } from '../roles/check-roles.ts';
-import { showOption } from '../options/show-option.ts';
+import { showOption } from '../options/check-options.ts';
 
 type Definition = Readonly<Record<string, unknown>>;
 

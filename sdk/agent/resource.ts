@@ -8,8 +8,7 @@ import {
   type TeardownContext,
   type WorkerSetupContext,
 } from '../../play/resources/resource.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
-import { showOption } from '../options/show-option.ts';
+import { checkCount, checkOptions, showOption } from '../options/check-options.ts';
 
 interface Common<T> {
   /**

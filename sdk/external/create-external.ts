@@ -2,8 +2,7 @@
 import { badConfig } from '../../core/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
-import { checkOptions } from '../options/check-options.ts';
-import { showOption } from '../options/show-option.ts';
+import { checkOptions, showOption } from '../options/check-options.ts';
 
 export interface ExternalOptions<Name extends string = never> {
   /** One of the agent's `rewards`, which is then given from outside; the rollout returns the others. */

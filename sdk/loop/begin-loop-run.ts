@@ -9,13 +9,20 @@ import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/manifest.ts';
 import { publishRun } from '../../store/records/publish-run.ts';
 import { readCommit, readRun, readState } from '../../store/records/run-reader.ts';
-import { startFrom, type PeftAdapter } from '../../store/records/peft-adapter.ts';
+import {
+  startFrom,
+  type PeftAdapter,
+  isOfModel,
+  PEFT_CONFIG_FILE,
+  readPeftAdapter,
+} from '../../store/records/peft-adapter.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 import type { LoopRun } from './loop-run.ts';
 import { completeCurve, readEvals, tellStandstill, writeState } from './loop-state.ts';
 import type { TrainableModelOptions } from './model-options.ts';
-import { checkAdapter, readAdapter } from './start-adapter.ts';
+import { resolve } from 'node:path';
+import { differingLoraOption } from '../../core/lora-difference.ts';
 
 /** Starts the run of a model, or continues it at its last finished step. */
 export async function beginLoopRun(
@@ -156,4 +163,36 @@ function otherModel(run: string, differences: readonly string[]): TemperError {
   return badConfig(
     `the model ${run} exists with another configuration (recorded → requested): ${differences.join('; ')}; choose another name for the new model, or use the recorded configuration`,
   );
+}
+
+/** Null where none is given. A folder is looked for from the script's working folder. */
+async function readAdapter(
+  { adapter, lora }: TrainableModelOptions,
+  parent: Checkpoint | null,
+): Promise<PeftAdapter | null> {
+  if (adapter === undefined) return null;
+  if (lora === null) throw refused('has no effect with lora: null (all weights are trained, without an adapter)');
+  if (parent !== null)
+    throw refused('has no effect after forkCheckpoint (a fork begins with the adapter of its parent)');
+  return readPeftAdapter(resolve(adapter), 'adapter of TrainableModel');
+}
+
+/** The model trains this adapter in its own shape, on its own base model. */
+function checkAdapter(adapter: PeftAdapter | null, { baseModel, train }: RunConfig): void {
+  if (adapter === null) return;
+  if (!isOfModel(adapter, baseModel))
+    throw refused(
+      `was trained on ${adapter.baseModel}, but baseModel is ${baseModel}`,
+      `pass that one, or correct base_model_name_or_path in its ${PEFT_CONFIG_FILE} if both are the same model`,
+    );
+  const found = differingLoraOption(adapter.lora, train.lora ?? {}, ['dropout']);
+  if (found !== null)
+    throw refused(
+      `has ${found.option} ${found.one}, but lora asks for ${found.other}`,
+      `leave ${found.option} out of lora`,
+    );
+}
+
+function refused(why: string, remedy = 'leave one of them out'): TemperError {
+  return badConfig(`adapter of TrainableModel ${why}; ${remedy}`);
 }

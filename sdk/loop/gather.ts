@@ -1,15 +1,12 @@
 /** `gatherTrajectoryGroups`: many groups at once, each finished once, whatever becomes of the script. */
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
-
 import { badConfig, TemperError } from '../../core/failures.ts';
 import type { Split } from './plan-loop.ts';
 import { ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
-
 import { findOrPlay, type AfterEach } from './play-group.ts';
-import { openProgressLine, type GatherProgress } from './progress.ts';
 import { TrainableModel } from './trainable-model.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 import type { Trajectory } from './trajectory.ts';
@@ -173,4 +170,70 @@ function checkGroups(groups: readonly TrajectoryGroup[], options: GatherOptions)
   throw badConfig(
     `groups to gather must hold rollout functions, group ${finished} has none; write new TrajectoryGroup([() => rollout(model, scenario), …])`,
   );
+}
+
+export interface BatchOptions extends Omit<GatherOptions, 'maxExceptions'> {
+  batchSize: number;
+  /** `maxExceptions` of each batch. */
+  maxBatchExceptions?: number;
+  /** Pass `await model.getStep()` to continue where the script stopped. */
+  skipBatches?: number;
+}
+
+/**
+ * Groups in batches of the order given, one gathered after the other: a batch that began before the one before it was
+ * trained would be sampled by another policy than the one that it trains.
+ */
+export function trajectoryGroupBatches(
+  groups: Iterable<TrajectoryGroup>,
+  options: BatchOptions,
+): AsyncGenerator<TrajectoryGroup[]> {
+  checkOptions('trajectoryGroupBatches', options);
+  checkCount('batchSize', options.batchSize, { least: 1, example: 8 });
+  checkCount('skipBatches', options.skipBatches, { least: 0, example: 0 });
+  return batches([...groups], options);
+}
+
+async function* batches(
+  groups: readonly TrajectoryGroup[],
+  { batchSize, maxBatchExceptions = 0, skipBatches = 0, ...options }: BatchOptions,
+): AsyncGenerator<TrajectoryGroup[]> {
+  for (let start = batchSize * skipBatches; start < groups.length; start += batchSize) {
+    const batch = groups.slice(start, start + batchSize);
+    yield await gatherTrajectoryGroups(batch, { ...options, maxExceptions: maxBatchExceptions });
+  }
+}
+
+/** How far a gathering is, in one line of a terminal. */
+export interface GatherProgress {
+  done: number;
+  total: number;
+  exceptions: number;
+  /** Null until an attempt has one. */
+  reward: number | null;
+  metrics: Record<string, number>;
+}
+
+const EVERY_MS = 100;
+const MAX_METRICS = 4;
+
+/** Rewritten in place on a terminal; anywhere else nothing is printed. */
+function openProgressLine(description: string | null): (progress: GatherProgress, isLast: boolean) => void {
+  if (description === null || !process.stderr.isTTY) return () => undefined;
+  let toldAt = -Infinity;
+  return (progress, isLast) => {
+    if (!isLast && performance.now() - toldAt < EVERY_MS) return;
+    toldAt = performance.now();
+    process.stderr.write(`\r\u001B[K${describeProgress(description, progress)}${isLast ? '\n' : ''}`);
+  };
+}
+
+function describeProgress(description: string, { done, total, exceptions, reward, metrics }: GatherProgress): string {
+  const shown = Object.entries(metrics).slice(0, MAX_METRICS);
+  return [
+    `${description} ${done}/${total}`,
+    ...(reward === null ? [] : [`reward ${reward.toFixed(3)}`]),
+    ...shown.map(([name, value]) => `${name} ${value.toFixed(3)}`),
+    ...(exceptions === 0 ? [] : [`exceptions ${exceptions}`]),
+  ].join(' · ');
 }

@@ -1,6 +1,6 @@
 /** The functions of one group, which a script wrote, as the attempts of an agent. */
 import type { Checkpoint, TrainedRoles } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError, badConfig } from '../../core/failures.ts';
 import type { PlannedLoopGroup } from './plan-loop.ts';
 import { showValue } from '../../core/show-value.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
@@ -11,13 +11,15 @@ import type { RoleResult } from '../../play/roles/role-context.ts';
 import type { RolePlayers } from '../../play/roles/role-definition.ts';
 import { defineAgent } from '../agent/define-agent.ts';
 import { policy } from '../roles/roles.ts';
-import { createAttemptFetch } from './attempt-fetch.ts';
 import { inRoleOrder, metricsOf, roleRewardsOf } from './attempt-trajectories.ts';
 import type { LoopRun } from './loop-run.ts';
 import { playAs } from './playing-attempt.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 import { rewardsOfTurns } from './trajectory-record.ts';
 import { Trajectory, type Origin } from './trajectory.ts';
+import type { Answerer } from '../../play/dialects/answer-request.ts';
+import { seatedAnswerer } from '../../play/roles/role-contexts.ts';
+import { createFetch, type Fetch } from '../../play/transports/fetch.ts';
 
 interface Script {
   readonly run: LoopRun;
@@ -150,4 +152,36 @@ function takeOne(played: unknown, origin: Origin): Trajectory {
     'AgentFailed',
     `reward and metrics of a trajectory must be finite, got ${wrong[0]} ${String(wrong[1])}; set it, or remove it`,
   );
+}
+
+/** `players`: null without roles. A call of the model itself ends the attempt where it has roles. */
+function createAttemptFetch(
+  model: string,
+  players: RolePlayers | null,
+  recorder: Recorder,
+): (role: string | null) => Fetch {
+  if (players === null) {
+    const fetch = createFetch(recorder);
+    return () => fetch;
+  }
+  const roles = Object.entries(players.seated);
+  const fetches = new Map(
+    roles.map(([role, seated]) => [role, createFetch(seatedAnswerer(recorder, { role, policy: seated }))]),
+  );
+  const refusing = createFetch(
+    refusePlain(
+      recorder,
+      roles.map(([role]) => role),
+      model,
+    ),
+  );
+  return (role) => (role === null ? refusing : (fetches.get(role) ?? refusing));
+}
+
+function refusePlain(recorder: Recorder, roles: readonly string[], model: string): Answerer {
+  const error = badConfig(
+    `an attempt of the model ${model} must call one of its roles (${roles.join(', ')}), got a call of model.openai(); call model.role('${roles[0]}').openai()`,
+  );
+  const refuse = () => recorder.refuse(error);
+  return { call: async () => Promise.reject(await refuse()), refuse };
 }

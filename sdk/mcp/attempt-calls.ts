@@ -4,16 +4,15 @@
  */
 import { TemperError } from '../../core/failures.ts';
 import type { AttemptHooks } from '../../play/attempt-hooks.ts';
-import { askTool } from '../../play/mcp/ask-tool.ts';
+import { askTool, bound } from '../../play/mcp/ask-tool.ts';
 import type { Connection } from '../../play/mcp/connection.ts';
 import { listTools, type ListedTool } from '../../play/mcp/list-tools.ts';
-import { bound } from '../../play/mcp/result-text.ts';
 import { CallFailed, ServerLost, TimedOut } from '../../play/mcp/server-errors.ts';
 import { describeServer } from '../../play/mcp/server-spec.ts';
 import { leaseServer, type ServerLease } from '../../play/mcp/servers.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
-import type { McpContext } from './mcp-context.ts';
 import type { ServerSettings } from './mcp-options.ts';
+import type { Once } from '../tools/run-call.ts';
 
 /** The result of a call, as the model is told it and the journal keeps it. */
 export interface CallOutcome {
@@ -185,4 +184,10 @@ export function identityOf({ spec, selection }: ServerSettings): string {
 
 function hashOf(text: string): string {
   return hashBytes(Buffer.from(text)).slice(0, HASH_CHARACTERS);
+}
+
+/** A rollout's context will do, and so will that of an attempt of a script. */
+export interface McpContext {
+  once: Once;
+  signal: AbortSignal;
 }

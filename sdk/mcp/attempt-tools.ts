@@ -4,8 +4,7 @@ import { attemptHooks, type AttemptHooks } from '../../play/attempt-hooks.ts';
 import { sameName } from '../../play/mcp/tool-server.ts';
 import { describeFailedCall, type Once } from '../tools/run-call.ts';
 import { asObject, tool, type Tool } from '../tools/tool.ts';
-import { AttemptCalls, identityOf, type CallOutcome } from './attempt-calls.ts';
-import type { McpContext } from './mcp-context.ts';
+import { AttemptCalls, identityOf, type CallOutcome, type McpContext } from './attempt-calls.ts';
 import type { ServerSettings } from './mcp-options.ts';
 
 /** A tool for `toolLoop`, and what other SDKs make a tool of their own form from. */

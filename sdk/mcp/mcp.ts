@@ -2,12 +2,12 @@
 import { tryToolServer } from './check-tool-server.ts';
 import { parseOptions, type McpCommandOptions, type McpUrlOptions } from './mcp-options.ts';
 import { toolsOfAttempt, type McpTool } from './attempt-tools.ts';
-import type { McpContext } from './mcp-context.ts';
+import type { McpContext } from './attempt-calls.ts';
 import { CHECK_SERVER, type ToolServer } from '../../play/mcp/tool-server.ts';
 
 export type { McpCommandOptions, McpLimits, McpUrlOptions } from './mcp-options.ts';
 export type { McpTool } from './attempt-tools.ts';
-export type { McpContext } from './mcp-context.ts';
+export type { McpContext } from './attempt-calls.ts';
 
 export interface McpServer extends ToolServer {
   /**

@@ -4,8 +4,7 @@ import { isWeight } from '../../core/given-values.ts';
 import { LEAST_COMPARISONS } from '../../core/plan-pairs.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
 import { findWaitProblem, type ExternalOptions } from '../external/create-external.ts';
-import { checkOptions } from '../options/check-options.ts';
-import { showOption } from '../options/show-option.ts';
+import { checkOptions, showOption } from '../options/check-options.ts';
 
 export interface ReviewOptions extends Omit<ExternalOptions, 'name'> {
   /** Reviewers see two attempts side by side and say which is better; by default each attempt gets a score from 0 to 1. */

@@ -2,7 +2,7 @@
 import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/wire-constants.ts';
 import { PROGRAM } from '../../play/programs/program.ts';
 import type { RoleDefinition, RoleDefinitions } from '../../play/roles/role-definition.ts';
-import { showOption } from '../options/show-option.ts';
+import { showOption } from '../options/check-options.ts';
 
 const MAX_ROLES = 16;
 const KINDS: readonly unknown[] = ['policy', 'frozen', 'league'];

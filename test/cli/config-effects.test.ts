@@ -6,7 +6,7 @@ import { absoluteModels } from '../../workers/base-models/known-models.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config/config.ts';
 import { namesOfTargets } from '../../workers/config/targets.ts';
 import { specifyStack } from '../../workers/local-stack/specify.ts';
-import { configuredMetrics } from '../../workers/metrics/configured-metrics.ts';
+import { configuredMetrics } from '../../workers/metrics/metrics-server.ts';
 import { projectFolders } from '../../workers/project/folders.ts';
 import { activityOptions, workflowOptions } from '../../workers/worker/worker.ts';
 import { leavesOf, setField } from '../schema-leaves.ts';

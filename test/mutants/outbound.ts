@@ -61,7 +61,7 @@ export const OUTBOUND: readonly Mutant[] = [
   ...breaking('outbound/trace/send-traces.ts', 'test/outbound/trace/send-traces.test.ts', [
     ['spans that a collector left out count as sent', 'if (rejected === 0) return;', 'if (rejected >= 0) return;'],
   ]),
-  ...breaking('outbound/trace/sample-attempts.ts', 'test/outbound/trace/trace-target.test.ts', [
+  ...breaking('outbound/trace/attempt-spans.ts', 'test/outbound/trace/trace-target.test.ts', [
     ['failures are sampled like any other attempt', "if (reward === null) return 'failure';", ''],
   ]),
   ...breaking('outbound/deploy/run-stage.ts', 'test/outbound/deploy/targets.test.ts', [

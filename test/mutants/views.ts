@@ -2,7 +2,7 @@
 import { breaking, type Mutant } from './mutant.ts';
 
 export const VIEWS: readonly Mutant[] = [
-  ...breaking('views/index/pick-groups.ts', 'test/views/index.test.ts', [
+  ...breaking('views/index/search-files.ts', 'test/views/index.test.ts', [
     [
       'a page of attempts leaves out its last group',
       'else if (at < offset + limit) picked.push(group);',
@@ -42,7 +42,7 @@ export const VIEWS: readonly Mutant[] = [
       "return { name: '', arguments: '' };",
     ],
   ]),
-  ...breaking('views/context/shared-answers.ts', 'test/views/shared-answers.test.ts', [
+  ...breaking('views/context/context.ts', 'test/views/shared-answers.test.ts', [
     ['a client gets an answer from before a change', '      this.#making.delete(key);\n', ''],
   ]),
   ...breaking('views/attempts/tokens.ts', 'test/views/attempts/tokens.test.ts', [

@@ -16,7 +16,7 @@ export const WORKERS: readonly Mutant[] = [
   ...breaking('store/bytes/file-lock.ts', 'test/workers/process/supervisor.test.ts', [
     ['a lock keeps nobody out', 'if (tryLock(fd)) return', 'if (fd > 0) return'],
   ]),
-  ...breaking('workers/process/leashed.ts', 'test/workers/process/supervisor.test.ts', [
+  ...breaking('workers/process/command.ts', 'test/workers/process/supervisor.test.ts', [
     ['a program outlives the process that started it', 'return canTie() ?', 'return !canTie() ?'],
   ]),
   ...breaking('workers/process/processes.ts', 'test/workers/process/processes.test.ts', [
@@ -48,7 +48,7 @@ export const WORKERS: readonly Mutant[] = [
       'if (patience.signal?.aborted) throw error;',
     ],
   ]),
-  ...breaking('workers/worker/workflow-thread.ts', 'test/workflows/train-step.test.ts', [
+  ...breaking('workers/worker/workflow-bundle.ts', 'test/workflows/train-step.test.ts', [
     ['a replay that takes longer than five seconds ends the worker', 'isolateExecutionTimeout', 'executionTimeout'],
   ]),
 ];

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { clipLine } from '../../cli/terminal/output.ts';
 import { findDialect } from '../../play/dialects/find-dialect.ts';
 import { parseJsonAnswer } from '../../play/hosted/json-answer.ts';
-import { bound } from '../../play/mcp/result-text.ts';
+import { bound } from '../../play/mcp/ask-tool.ts';
 
 test.each([
   ['{"a":1}', { a: 1 }],

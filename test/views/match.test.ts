@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AttemptQuery, AttemptRow, AttemptsView } from '../../views/api/attempt-views.ts';
 import { filterRows, parseAttemptQuery, rowMatcher } from '../../views/api/attempt-query.ts';
-import { BestMatches } from '../../views/index/match.ts';
+import { BestMatches } from '../../views/index/search-files.ts';
 
 const ROW: AttemptRow = {
   id: '0.1.0.0',

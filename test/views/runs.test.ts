@@ -11,7 +11,7 @@ import type { CompareView, CurveView, RunRow, RunView } from '../../views/api/ru
 import { NotFound, type ViewContext } from '../../views/context/context.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { VIEW_ROUTES } from '../../views/routes/routes.ts';
-import { settingName } from '../../views/runs/setting-names.ts';
+import { settingName } from '../../views/runs/compare.ts';
 import { evaluation, fixtureState, summary, writeFixtureRun } from '../cli/fixture-store.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

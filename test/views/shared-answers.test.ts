@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SharedAnswers } from '../../views/context/shared-answers.ts';
+import { SharedAnswers } from '../../views/context/context.ts';
 
 test('an answer that is being made is shared, and made anew for the next request', async () => {
   const shared = new SharedAnswers();

@@ -2,7 +2,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { expect, inject, test } from 'vitest';
 
 import { createContact } from '../../activities/contact.ts';
-import { keepContact } from '../../workers/worker/keep-contact.ts';
+import { keepContact } from '../../workers/worker/worker.ts';
 import { Proxy } from '../store/bytes/proxy.ts';
 import { eventually } from './harness.ts';
 

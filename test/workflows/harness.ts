@@ -18,7 +18,7 @@ import type { trainRun } from '../../workflows/train-run.ts';
 import { isNightly } from '../run/tier.ts';
 import { createFakeRun, type FakeOptions, type FakeRun } from './fake-activities.ts';
 import { createReplayer, type Replayer } from './replayer.ts';
-import { PATIENT_THREAD } from '../../workers/worker/workflow-thread.ts';
+import { PATIENT_THREAD } from '../../workers/worker/workflow-bundle.ts';
 
 export type RunHandle = WorkflowHandleWithFirstExecutionRunId<typeof trainRun>;
 

@@ -1,6 +1,6 @@
 /** Replays histories one after the other, by one worker: each loads the bundle. */
 import { Worker, type ReplayWorkerOptions } from '@temporalio/worker';
-import { PATIENT_THREAD } from '../../workers/worker/workflow-thread.ts';
+import { PATIENT_THREAD } from '../../workers/worker/workflow-bundle.ts';
 
 export interface Replayer {
   /** Throws where today's code does not do what the history says. */

@@ -11,7 +11,7 @@ import { readCommit, type RunFile } from '../../store/records/run-reader.ts';
 import { readStepVerdict } from '../../store/records/step-verdict.ts';
 import type { Store } from '../../store/store.ts';
 import type { ViewContext } from '../context/context.ts';
-import { requireHead } from '../runs/require-run.ts';
+import { requireHead } from '../runs/run-cache.ts';
 
 export interface RunInStore {
   readonly run: string;

@@ -1,12 +1,20 @@
 /** Search over an index's files, in bounded memory: rows first, then words of the rows that match. */
 import { open, type FileHandle } from 'node:fs/promises';
 import { errorCode } from '../../store/bytes/file-system.ts';
-import { DEFAULT_LIMIT, rowMatcher } from '../api/attempt-query.ts';
+import {
+  DEFAULT_LIMIT,
+  rowMatcher,
+  canMatchGroup,
+  ORDERS,
+  type Compare,
+  parseAttemptQuery,
+} from '../api/attempt-query.ts';
 import type { AttemptQuery, AttemptRow, AttemptsView } from '../api/attempt-views.ts';
 import { lowerInPlace } from './attempt-text.ts';
 import type { IndexedRow, IndexFiles, LoggedGroup } from './index-files.ts';
-import { BestMatches } from './match.ts';
-import { pickGroups } from './pick-groups.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { NotFound, type ViewContext } from '../context/context.ts';
+import { runKey } from '../../store/layout.ts';
 
 const READ_BYTES = 1 << 20;
 const EXCERPT_BYTES = 60;
@@ -158,4 +166,73 @@ async function excerptOf(words: FileHandle, match: Match, needleBytes: number): 
   const text = buffer.toString('utf8', 0, bytesRead).replaceAll(/^\uFFFD+|(?<!\uFFFD)\uFFFD+$/g, '');
   const [before, after] = [from > match.at ? '… ' : '', to < match.at + match.bytes ? ' …' : ''];
   return [match.row.id, `${before}${text.replaceAll(/\s+/g, ' ').trim()}${after}`];
+}
+
+interface PickedGroups {
+  readonly groups: readonly LoggedGroup[];
+  /** Rows of the order before the first of these groups. */
+  readonly before: number;
+  /** Number of rows that match; null: their rows tell. */
+  readonly total: number | null;
+}
+
+/** Parameters that say where rows are, or which page of them is asked for; every other one looks into rows or words. */
+const OF_PLACES: ReadonlySet<keyof AttemptQuery> = new Set(['kind', 'fromStep', 'toStep', 'sort', 'offset', 'limit']);
+
+/** Groups that a search has to read: for a page of all attempts by their place, those of the page alone. Pure. */
+function pickGroups(query: AttemptQuery, all: Iterable<LoggedGroup>, limit: number): PickedGroups {
+  const groups = [...all].filter(({ step, group }) => canMatchGroup(query, { step, isEval: group < 0 }));
+  const { sort = 'newest', offset = 0 } = query;
+  const isByPlace = sort === 'newest' || sort === 'oldest';
+  if (!isByPlace || !Object.keys(query).every((name) => OF_PLACES.has(name as keyof AttemptQuery)))
+    return { groups, before: 0, total: null };
+  const picked: LoggedGroup[] = [];
+  let [at, before] = [0, 0];
+  for (const group of groups.toSorted(sort === 'newest' ? newestFirst : oldestFirst)) {
+    if (at + group.rows <= offset) before += group.rows;
+    else if (at < offset + limit) picked.push(group);
+    at += group.rows;
+  }
+  return { groups: picked, before, total: at };
+}
+
+/** An evaluation comes after the groups of its step. */
+const placeIn = ({ group }: LoggedGroup): number => (group < 0 ? Infinity : group);
+const byGroup = (one: LoggedGroup, other: LoggedGroup): number =>
+  placeIn(one) === placeIn(other) ? 0 : placeIn(one) - placeIn(other);
+const oldestFirst = (one: LoggedGroup, other: LoggedGroup): number =>
+  one.branch - other.branch || one.step - other.step || byGroup(one, other);
+const newestFirst = (one: LoggedGroup, other: LoggedGroup): number =>
+  other.branch - one.branch || other.step - one.step || byGroup(one, other);
+
+/** The best of many in bounded memory. */
+export class BestMatches<T extends { readonly row: AttemptRow }> {
+  readonly #most: number;
+  readonly #compare: Compare;
+  #kept: T[] = [];
+  /** Number of all that were added. */
+  total = 0;
+
+  constructor(sort: NonNullable<AttemptQuery['sort']>, most: number) {
+    this.#compare = ORDERS[sort];
+    this.#most = most;
+  }
+
+  add(match: T): void {
+    this.total += 1;
+    this.#kept.push(match);
+    if (this.#kept.length > 2 * this.#most + 1000) this.#kept = this.sorted();
+  }
+
+  sorted(): T[] {
+    return this.#kept.toSorted((one, other) => this.#compare(one.row, other.row)).slice(0, this.#most);
+  }
+}
+
+/** `runs/RUN/attempts`: the query of a search over a run's attempts. */
+export async function searchAttempts(context: ViewContext, run: string, query: URLSearchParams): Promise<AttemptsView> {
+  const asked = parseAttemptQuery(query);
+  if (!NAME_PATTERN.test(run) || (await context.store.read(runKey(run))) === null)
+    throw new NotFound(`the store ${context.store.uri} has no run ${run}`);
+  return context.index.search(run, asked);
 }

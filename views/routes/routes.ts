@@ -5,7 +5,7 @@ import { viewRun } from '../runs/run.ts';
 import { viewComparison } from '../runs/compare.ts';
 import { listRunRows } from '../runs/runs.ts';
 import { viewLanes } from '../runs/lanes.ts';
-import { searchAttempts } from '../index/search.ts';
+import { searchAttempts } from '../index/search-files.ts';
 import { viewAttemptOf, viewRawAttempt } from '../attempts/attempt.ts';
 import { viewAwaitedRewards } from '../attempts/awaited.ts';
 import { viewGroupOf } from '../attempts/group.ts';

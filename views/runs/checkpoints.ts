@@ -1,6 +1,5 @@
 /** Checkpoints of a run, newest first: what is kept of each, how good it is, and where it is deployed. */
 import pLimit from 'p-limit';
-
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
@@ -17,8 +16,7 @@ import { readCommit, readEval, type RunFile } from '../../store/records/run-read
 import type { Store } from '../../store/store.ts';
 import type { CheckpointRow } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
-import { requireHead } from './require-run.ts';
-import { runCacheOf } from './run-cache.ts';
+import { requireHead, runCacheOf } from './run-cache.ts';
 
 export async function viewCheckpoints(context: ViewContext, run: string): Promise<CheckpointRow[]> {
   const { store } = context;

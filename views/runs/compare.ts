@@ -1,5 +1,5 @@
 /** Two to six runs beside each other. */
-import type { RunConfig } from '../../core/contract.ts';
+import { RunConfig } from '../../core/contract.ts';
 import { configSettings } from '../../core/config-differences.ts';
 import { applyChanges } from '../../core/settings.ts';
 import { readAllChanges } from '../../store/records/lineage.ts';
@@ -7,9 +7,8 @@ import type { CompareView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { wrongParameter } from '../api/query.ts';
 import { readCurveView } from './curve.ts';
-import { requireHead } from './require-run.ts';
-import type { RunHead } from './run-cache.ts';
-import { settingName } from './setting-names.ts';
+import { requireHead, type RunHead } from './run-cache.ts';
+import type { z } from 'zod';
 
 const [LEAST, MOST] = [2, 6];
 
@@ -48,4 +47,36 @@ function differingSettings(configs: readonly RunConfig[]): CompareView['settings
 function showSetting(json: string): string {
   if (json === 'null') return 'none';
   return json.startsWith('"') ? (JSON.parse(json) as string) : json;
+}
+
+/** A type that wraps others, or may be one of several. */
+interface Definition {
+  readonly shape?: Readonly<Record<string, z.ZodType>>;
+  readonly innerType?: z.ZodType;
+  readonly options?: readonly z.ZodType[];
+}
+
+let known: ReadonlyMap<string, string> | null = null;
+
+/** The flag of a field; the path itself if none sets it. */
+export function settingName(path: string): string {
+  known ??= new Map(namesIn(RunConfig, ''));
+  return known.get(path) ?? path;
+}
+
+function namesIn(schema: z.ZodType, path: string): [string, string][] {
+  const { shape, innerType, options } = schema.def as Definition;
+  const own = path === '' ? [] : nameOf(schema, path);
+  const members = Object.entries(shape ?? {}).flatMap(([key, member]) =>
+    namesIn(member, path === '' ? key : `${path}.${key}`),
+  );
+  const inner = [...(innerType === undefined ? [] : [innerType]), ...(options ?? [])];
+  return [...members, ...inner.flatMap((each) => namesIn(each, path)), ...own];
+}
+
+function nameOf(schema: z.ZodType, path: string): [string, string][] {
+  const option = schema.meta()?.option;
+  if (option === undefined || option.section === 'warm-start') return [];
+  const field = path.split('.').at(-1)!;
+  return [[option.path ?? path, option.flag ?? field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)]];
 }

@@ -12,8 +12,7 @@ import type { Store } from '../../store/store.ts';
 import type { CurveView } from '../api/run-views.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';
 import { readCount } from '../api/query.ts';
-import { requireHead } from './require-run.ts';
-import { runCacheOf, type RunHead } from './run-cache.ts';
+import { requireHead, runCacheOf, type RunHead } from './run-cache.ts';
 
 const READ_AT_ONCE = 32;
 /** An interval of older evaluations is left out beyond. */

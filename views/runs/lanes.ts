@@ -1,6 +1,5 @@
 /** Times of what happened, as the store knows them. Retries and lost workers are in Temporal's history. */
 import pLimit from 'p-limit';
-
 import type { RunState, StepSummary } from '../../core/contract.ts';
 import { formatReason } from '../../core/settings.ts';
 import {
@@ -20,8 +19,7 @@ import type { Store } from '../../store/store.ts';
 import type { LaneSpan, LanesView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { readCount } from '../api/query.ts';
-import { requireHead } from './require-run.ts';
-import { runCacheOf } from './run-cache.ts';
+import { requireHead, runCacheOf } from './run-cache.ts';
 
 /** Steps that are shown if none are named, and at most. */
 const DEFAULT_STEPS = 20;

@@ -4,8 +4,10 @@ import { decodeJson } from '../../store/bytes/json.ts';
 import { runKey, stateKey } from '../../store/layout.ts';
 import { extendCurve, readCurve } from '../../store/records/curve.ts';
 import { checkRunOf, parseStored, RunFileSchema } from '../../store/records/file-schemas.ts';
-import { parseState, renamed, type RunFile } from '../../store/records/run-reader.ts';
+import { parseState, renamed, type RunFile, listRuns } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { NotFound, type ViewContext } from '../context/context.ts';
 
 /** A run without its curve. */
 export interface RunHead {
@@ -121,4 +123,12 @@ function readStateBytes(bytes: Uint8Array | null, run: string): RunState | null 
 function areEqual(left: Uint8Array | null, right: Uint8Array | null): boolean {
   if (left === null || right === null) return left === right;
   return Buffer.compare(left, right) === 0;
+}
+
+/** The run, or NotFound with the names of those there are. */
+export async function requireHead({ store }: Pick<ViewContext, 'store'>, run: string): Promise<RunHead> {
+  const head = NAME_PATTERN.test(run) ? await runCacheOf(store).readHead(run) : null;
+  if (head !== null) return head;
+  const known = (await listRuns(store)).join(', ') || 'none';
+  throw new NotFound(`the store ${store.uri} has no run ${run}; its runs: ${known}`);
 }

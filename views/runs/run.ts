@@ -6,9 +6,8 @@ import type { Advisory, RunView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
 import { viewLineage } from './lineage.ts';
-import { requireHead } from './require-run.ts';
-import { COMPARED_ATTEMPTS, listAdvisories } from './run-advisories.ts';
-import { runCacheOf, type RunHead } from './run-cache.ts';
+import { requireHead, runCacheOf, type RunHead } from './run-cache.ts';
+import { COMPARED_ATTEMPTS, listAdvisories } from './stored-advisories.ts';
 import { viewRunRow } from './runs.ts';
 
 const SHOWN_ATTEMPTS = 5;

@@ -1,6 +1,6 @@
 /** Advisories of a run from its files alone, without the index of attempts. */
 import { branchOfStep } from '../../core/lineage.ts';
-import type { RunState } from '../../core/contract.ts';
+import type { RunState, StepSummary } from '../../core/contract.ts';
 import { rolloutsKey, type StepPlace } from '../../store/layout.ts';
 import { listGroups, readVerdict } from '../../store/records/group-files.ts';
 import type { StoredRun } from '../../store/records/run-reader.ts';
@@ -8,9 +8,10 @@ import { decodeWithoutNumbers } from '../../store/records/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRow } from '../api/attempt-views.ts';
 import { attemptRows } from '../rows/attempt-row.ts';
-import { findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
+import { findStall, usualSeconds, type FoundAdvisory, byLevel, findAdvisories } from './advisories.ts';
 import { readProgressTime } from './progress-time.ts';
-import { COMPARED_ATTEMPTS, listAdvisories } from './run-advisories.ts';
+import { isNamedReward } from '../../core/named-rewards.ts';
+import { findDominantReward, type RewardedAttempt } from './dominant-reward.ts';
 
 /** A stall first, if there is one. Empty for a run of which nothing is recorded yet. */
 export async function readAdvisories(
@@ -42,4 +43,27 @@ async function readJudgedRows(store: Store, place: StepPlace, group: number): Pr
   if (bytes === null || verdict === null) return [];
   const rollouts = await decodeWithoutNumbers(bytes, key);
   return attemptRows({ place, group, rollouts, judged: verdict.judged, times: null, use: 'trained' });
+}
+
+/** Attempts over which rewards by name are compared: the newest ones. */
+export const COMPARED_ATTEMPTS = 400;
+
+/** All advisories of a run's finished steps: one list for `temper ui`, `temper mcp`, `temper show` and the report. */
+interface AdvisedRun {
+  readonly state: Pick<RunState, 'evals'> | null;
+  readonly steps: readonly StepSummary[];
+}
+
+/** `newestAttempts` is asked only where there are rewards to compare. */
+export async function listAdvisories(
+  run: AdvisedRun,
+  newestAttempts: () => Promise<readonly RewardedAttempt[]>,
+): Promise<FoundAdvisory[]> {
+  const attempts = hasSeveralRewards(run.steps) ? await newestAttempts() : [];
+  const found = [...findAdvisories(run.steps, run.state?.evals), findDominantReward(attempts)];
+  return byLevel(found.filter((each) => each !== null));
+}
+
+function hasSeveralRewards(steps: readonly StepSummary[]): boolean {
+  return Object.keys(steps.at(-1)?.metrics ?? {}).filter(isNamedReward).length > 1;
 }

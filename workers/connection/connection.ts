@@ -12,7 +12,8 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import { definedVariables, unreadableProfile, type TemporalTarget } from './target.ts';
-import { tlsFailure } from './tls-failure.ts';
+import { isIP } from 'node:net';
+import { connect } from 'node:tls';
 
 export interface TemporalClient extends TemporalTarget {
   readonly client: Client;
@@ -166,4 +167,39 @@ function failedCall(error: unknown): FailedCall | null {
     if (isGrpcServiceError(current)) return current;
   }
   return null;
+}
+
+const HANDSHAKE_WITHIN_MS = 2000;
+const REFUSED_WITHIN_MS = 5000;
+const NO_TLS = 'it takes TLS alone, and none is configured';
+
+/** `config`: false if none is configured. Null if TLS is not the reason: nobody answers, or what answers is fine. */
+function tlsFailure(address: string, config: TLSConfig | boolean): Promise<string | null> {
+  const [, host = '', port = '7233'] = /^\[?([^\]]*?)\]?(?::(\d+))?$/.exec(address) ?? [];
+  const { serverNameOverride, serverRootCACertificate, clientCertPair } = typeof config === 'boolean' ? {} : config;
+  const pem = (bytes: Uint8Array | null | undefined) => (bytes ? Buffer.from(bytes) : undefined);
+  return new Promise<string | null>((resolve) => {
+    const socket = connect({
+      host,
+      port: Number(port),
+      servername: serverNameOverride ?? (isIP(host) === 0 ? host : ''),
+      ca: pem(serverRootCACertificate),
+      cert: pem(clientCertPair?.crt),
+      key: pem(clientCertPair?.key),
+      ALPNProtocols: ['h2'],
+      rejectUnauthorized: config !== false,
+      timeout: HANDSHAKE_WITHIN_MS,
+    });
+    const end = (reason: string | null) => {
+      resolve(reason);
+      socket.destroy();
+    };
+    // With TLS 1.3 a server refuses a certificate after this.
+    socket.on('secureConnect', () => (config === false ? end(NO_TLS) : socket.setTimeout(REFUSED_WITHIN_MS)));
+    socket.on('error', (error: NodeJS.ErrnoException & { reason?: string }) => {
+      if (config === false) end(error.code?.includes('ALERT') ? NO_TLS : null);
+      else end(['connect', 'getaddrinfo'].includes(error.syscall ?? '') ? null : (error.reason ?? error.message));
+    });
+    for (const event of ['data', 'close', 'timeout']) socket.on(event, () => end(null));
+  }).catch((error: unknown) => (error as Error).message);
 }

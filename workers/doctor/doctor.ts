@@ -8,17 +8,18 @@ import { loadConfig } from '../config/config.ts';
 import { ANY_USE, decideEngine } from '../local-stack/decide-engine.ts';
 import { cacheFolder, projectFolders, storeUri } from '../project/folders.ts';
 import { readStackFile } from '../local-stack/protocol/stack-file.ts';
-import { checkTargets } from './doctor-targets.ts';
 import { checkServer } from './doctor-server.ts';
-import { devicesState } from './doctor-devices.ts';
 import { gpuChecks, readGpus } from './doctor-gpus.ts';
 import { vllmServerState } from './doctor-vllm.ts';
 import { attempt, failed, notRunning, passed, type DoctorCheck, type DoctorOptions, type Patient } from './check.ts';
-import { runningTarget } from '../local-stack/running-target.ts';
+import { runningTarget } from '../local-stack/running-stack.ts';
 import { pythonState } from '../install/python-environment.ts';
 import { vllmState } from '../install/vllm-environment.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { findInstalledCli, readDatabaseServer } from '../install/temporal-cli.ts';
+import { findDevices, requireDevices, type AskedDevices } from '../devices/devices.ts';
+import { checkDeployTarget, checkTarget } from '../../outbound/access/check-access.ts';
+import { SERVICES, type ServiceName } from '../../outbound/deploy/targets/services.ts';
 
 const ENGINE_WITHIN_MS = 5000;
 
@@ -122,4 +123,30 @@ async function checkEngine({ config, folders, target }: Patient): Promise<Doctor
       );
     }
   });
+}
+
+/** Throws if the GPU worker would refuse to start. `known`: names of GPUs, if the caller has them. */
+export async function devicesState(engine: AskedDevices, env: NodeJS.ProcessEnv, known?: readonly string[]) {
+  await requireDevices(engine, env, known);
+  const { gpus, cores, where } = await findDevices(engine, env, known);
+  const here = `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'}${listed(gpus)}, ${cores} CPU cores`;
+  const parts = engine.shardBaseModel ? ', each with a part of the base model (engine.shardBaseModel)' : '';
+  return `${here}; ${engine.devices} of the ${where} (engine.devices)${parts}`;
+}
+
+function listed(gpus: readonly string[]): string {
+  return gpus.length === 0 ? '' : ` (${[...new Set(gpus)].join(', ')})`;
+}
+
+const WITHIN_MS = 10_000;
+
+/** Those that the project names, and targets of deployments whose key is set. */
+export function checkTargets({ config, env }: Pick<Patient, 'config' | 'env'>): Promise<DoctorCheck[]> {
+  const place = { env, fetch: globalThis.fetch, signal: AbortSignal.timeout(WITHIN_MS) };
+  const told = [...config.track, ...config.trace].map((settings) =>
+    attempt(settings.name, async () => (await checkTarget(settings, place)) ?? 'writes files of this host'),
+  );
+  const names = (Object.keys(SERVICES) as ServiceName[]).filter((name) => env[SERVICES[name].keyVariable]);
+  const deployed = names.map((name) => attempt(name, () => checkDeployTarget(name, place)));
+  return Promise.all([...told, ...deployed]);
 }

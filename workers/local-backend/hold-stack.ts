@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts';
 import { agentCodeSha256 } from '../user-code/agent-code.ts';
 import { resolveBaseModel } from '../base-models/base-model.ts';
 import { loadConfig } from '../config/config.ts';
-import { connectClient } from '../connection/connection.ts';
+import { connectClient, describeServerFailure, patiently, type TemporalClient } from '../connection/connection.ts';
 import { cacheFolder, findProject } from '../project/folders.ts';
 import { openLocalStack } from '../local-stack/client.ts';
 import { namesOfTargets } from '../config/targets.ts';
@@ -15,8 +15,11 @@ import { pinBaseModel } from '../base-models/pin-base-model.ts';
 import { openProjectStore } from '../config/project-store.ts';
 import { withoutProfile } from '../process/child-environment.ts';
 import type { StackEvent } from '../events.ts';
-import type { LocalBackendOptions } from './options.ts';
-import { runStep } from './run-step.ts';
+import { WorkflowFailedError } from '@temporalio/client';
+import type { TrainResult } from '../../core/contract.ts';
+import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
+import { storeQueue, trainWorkflowId } from '../../core/queues.ts';
+import type { trainStep } from '../../workflows/train-step.ts';
 
 /** Resources for one base model: the stack with its folder, a client, connections. */
 export interface Held {
@@ -99,4 +102,53 @@ function describeEvent(event: StackEvent): string | null {
   if (event.kind === 'progress') return event.finished ? event.message : null;
   if (event.kind !== 'waiting' || event.seconds % SHORT_WAIT_SECONDS !== 0 || event.seconds === 0) return null;
   return `waiting for ${event.for}, ${event.seconds} s of at most ${event.limitSeconds} s`;
+}
+
+type Step = Parameters<OpenBackend['runStep']>[0];
+
+/** The step's id is its workflow's id, so concurrent calls join it. Only the store has its result. */
+async function runStep(
+  { client }: TemporalClient,
+  { storeId, queues }: { storeId: string; queues: { workflows: string; gpu: string } },
+  { project, model, work }: Step,
+): Promise<TrainResult> {
+  const step = work.kind === 'train' ? work.input.step : 0;
+  const title = `${project}.${model}: step ${step}`;
+  try {
+    const handle = await patiently(
+      () =>
+        client.workflow.start<typeof trainStep>('trainStep', {
+          workflowId: trainWorkflowId(storeId, project, model, step),
+          taskQueue: storeQueue(storeId, queues.workflows),
+          args: [{ project, gpuQueue: storeQueue(storeId, queues.gpu), work }],
+          workflowIdConflictPolicy: 'USE_EXISTING',
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+          staticSummary: title,
+        }),
+      { limitMs: 30_000 },
+    );
+    return await patiently(() => handle.result(), { limitMs: null });
+  } catch (error) {
+    throw explain(title, error);
+  }
+}
+
+/** The innermost cause is what a person can act on: Temporal wraps it twice. */
+function explain(title: string, error: unknown): unknown {
+  const serverFailure = describeServerFailure(error);
+  if (serverFailure !== null) return new TemperError('EngineFailed', serverFailure, { cause: error });
+  if (!(error instanceof WorkflowFailedError)) return error;
+  let cause: Error = error;
+  while (cause.cause instanceof Error) cause = cause.cause;
+  const named = (cause as { type?: unknown }).type;
+  const type = typeof named === 'string' && named in FAILURES ? (named as FailureType) : 'TrainerFailed';
+  return new TemperError(type, `${title} failed: ${cause.message}`, { cause: error });
+}
+
+export interface LocalBackendOptions {
+  /** The project, whose `.temper/` holds all state; by default the nearest parent folder that is a project. */
+  folder?: string;
+  /** Receives events of the local stack; by default the important ones are printed to stderr. */
+  onEvent?: (event: StackEvent) => void;
+  env?: NodeJS.ProcessEnv;
 }

@@ -4,10 +4,9 @@ import type { Backend, OpenBackend } from '../../sdk/loop/backend.ts';
 import type { TrainableModel } from '../../sdk/loop/trainable-model.ts';
 import { checkCount, checkOptions } from '../../sdk/options/check-options.ts';
 import type { Store } from '../../store/store.ts';
-import type { Held } from './hold-stack.ts';
-import type { LocalBackendOptions } from './options.ts';
+import type { Held, LocalBackendOptions } from './hold-stack.ts';
 
-export type { LocalBackendOptions } from './options.ts';
+export type { LocalBackendOptions } from './hold-stack.ts';
 
 export interface ForkOptions {
   fromModel: string;

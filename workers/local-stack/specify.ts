@@ -12,7 +12,7 @@ import { vllmPythonOf } from '../install/vllm-environment.ts';
 import { findTemporalCli, readDatabaseServer, recordDatabaseServer } from '../install/temporal-cli.ts';
 import type { LocalStackOptions } from './options.ts';
 import type { StackSpec } from './protocol/protocol.ts';
-import { configuredMetrics } from '../metrics/configured-metrics.ts';
+import { configuredMetrics } from '../metrics/metrics-server.ts';
 
 /** A standby takes a part of it, and the GPU worker needs the rest. */
 const STANDBY_FREE_BYTES = 8 * 1024 ** 3;

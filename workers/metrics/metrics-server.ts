@@ -10,6 +10,7 @@ import {
 } from '../../play/transports/keyed-server.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PROMETHEUS } from './exposition.ts';
+import type { TemperConfig } from '../config/config.ts';
 
 export interface MetricsAddress {
   readonly host: string;
@@ -72,4 +73,13 @@ export function shareCalls(collect: () => Promise<string>): () => Promise<string
     collecting ??= collect().finally(() => (collecting = null));
     return collecting;
   };
+}
+
+/** `wanted`: a port in place of the configured one. */
+export function configuredMetrics(
+  { metrics }: Pick<TemperConfig, 'metrics'>,
+  wanted: number | null = null,
+): MetricsAddress | null {
+  const port = wanted ?? metrics.port;
+  return port === null ? null : { host: metrics.host, port };
 }

@@ -15,8 +15,8 @@ import { meteredStore } from './metered-store.ts';
 import { metricsKey, serveMetrics, type MetricsAddress } from './metrics-server.ts';
 import { ProcessMetrics } from './process-metrics.ts';
 import { runFamilies } from './run-families.ts';
-import { exportTo, isUnbounded, readSdkMetrics } from './sdk-metrics.ts';
 import { WatchedRuns } from './watched-runs.ts';
+import { readBoundedText } from '../../core/read-bounded.ts';
 
 export interface WorkerMetricsOptions {
   readonly address: MetricsAddress;
@@ -147,4 +147,36 @@ export function meteredEngine(engine: EngineConnection, agent: string, seconds: 
     },
     close: () => engine.close(),
   };
+}
+
+const ANSWER_WITHIN_MS = 3000;
+/** A queue for each group or evaluation of a workflow agent: as a label it would have no bound. */
+const OF_MODEL_QUEUE = /\btask_queue="temper-model\//;
+
+/** Names and units by Prometheus's conventions. */
+function exportTo({ host, port }: PrivateAddress): NonNullable<TelemetryOptions['metrics']> {
+  return {
+    attachServiceName: false,
+    prometheus: {
+      bindAddress: `${host}:${port}`,
+      countersTotalSuffix: true,
+      unitSuffix: true,
+      useSecondsForDurations: true,
+    },
+  };
+}
+
+/**
+ * Metrics of Temporal's SDK. Its exporter is an HTTP server without a key: it listens where no web page and no other
+ * machine can reach it, and this process passes its text on.
+ */
+async function readSdkMetrics({ host, port }: PrivateAddress): Promise<string> {
+  const response = await fetch(`http://${host}:${port}/metrics`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+  const text = await readBoundedText(response);
+  if (!response.ok) throw new Error(`Temporal's SDK answered ${response.status} for its metrics`);
+  return text;
+}
+
+function isUnbounded(line: string): boolean {
+  return OF_MODEL_QUEUE.test(line);
 }

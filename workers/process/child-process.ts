@@ -1,8 +1,7 @@
 /** One process of a supervisor's: its output goes to the log, and its last lines are kept for when it dies. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { collectLines, whenEnded } from './command.ts';
+import { collectLines, whenEnded, leashed } from './command.ts';
 import type { ChildLog } from './child-log.ts';
-import { leashed } from './leashed.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface ChildSpec {

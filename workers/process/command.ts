@@ -1,8 +1,7 @@
 /** Runs one program to its end, line by line, and never leaves it behind. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, spawnSync } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { withoutDoorKeys } from '../../core/door-keys.ts';
-import { leashed } from './leashed.ts';
 
 export interface CommandResult {
   /** Exit code; null if a signal or a time-out ended it, or it could not be started. */
@@ -100,4 +99,19 @@ export function whenEnded(child: ChildProcess, onEnd: (exit: string, code: numbe
   child.on('exit', () => void setTimeout(() => setImmediate(letGo), LAST_OUTPUT_MS).unref());
   // oxlint-disable-next-line temper/child-exit -- after its exit, nobody holds its output
   child.on('close', (code, signal) => onEnd(signal ?? `exit code ${code}`, code));
+}
+
+let available: boolean | null = null;
+
+/** Linux alone can have the kernel end a child with its parent, whatever ended the parent; elsewhere stdin and `stack.json` do. */
+function canTie(): boolean {
+  available ??=
+    process.platform === 'linux' &&
+    spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true'], { stdio: 'ignore', timeout: 5000 }).status === 0;
+  return available;
+}
+
+/** The same command line, ended by SIGKILL when the process that starts it dies. The pid stays the program's own. */
+export function leashed(command: string, args: readonly string[]): [string, string[]] {
+  return canTie() ? ['setpriv', ['--pdeathsig', 'KILL', '--', command, ...args]] : [command, [...args]];
 }

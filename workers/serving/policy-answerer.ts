@@ -5,9 +5,8 @@ import type { EngineConnection, HttpAnswer } from '../../play/connections/engine
 import type { Answerer } from '../../play/dialects/answer-request.ts';
 import { checkPolicy, parseCompletion, type Completion } from '../../play/recorder/answer.ts';
 import type { CallOptions } from '../../play/recorder/recorder.ts';
-import type { AskedRequest } from '../../play/recorder/asked-request.ts';
-import type { AnsweredCalls } from '../../play/recorder/canonical.ts';
 import { checkRequest, type AskedRollout, type CheckedRequest } from '../../play/recorder/request.ts';
+import type { AnsweredCalls, AskedRequest } from '../../play/recorder/canonical.ts';
 import { RequestRefused } from '../../play/recorder/send.ts';
 import type { AnswerRecorder, BegunRecording, ServedCall } from './recording/answer-recorder.ts';
 

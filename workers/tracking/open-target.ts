@@ -1,7 +1,7 @@
 import { openTraceTarget } from '../../outbound/trace/trace-target.ts';
 import type { Target } from '../../outbound/target.ts';
 import { openTracker } from '../../outbound/track/open-tracker.ts';
-import type { TrackerPlace } from '../../outbound/track/tracker-place.ts';
+import type { TrackerPlace } from '../../outbound/track/tracker-run.ts';
 import { isTraceSettings, type TargetSettings } from '../config/targets.ts';
 import { version } from '../version.ts';
 

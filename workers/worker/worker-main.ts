@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 import { TOLD_FD } from '../process/readiness.ts';
 import { createOutputLogger } from './logs.ts';
-import type { WorkerProcessOptions, WorkerTold } from './worker-options.ts';
+import type { WorkerProcessOptions, WorkerTold } from './worker-settings.ts';
 import { runWorker } from './worker.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as WorkerProcessOptions;

@@ -4,6 +4,7 @@ import { checkBaseUrl } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemperConfig } from '../config/config.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
+import type { MetricsAddress } from '../metrics/metrics-server.ts';
 
 export interface WorkerSettings {
   readonly store: Store;
@@ -23,4 +24,20 @@ export function engineSettings({ engine }: TemperConfig, env: NodeJS.ProcessEnv)
   const key = env[engine.keyVariable];
   if (key) return { url, key };
   throw badConfig(`the engine ${url} needs a key in ${engine.keyVariable}, which is not set; export it`);
+}
+
+/** Options from the local stack to the worker process; imported by both without either's packages. */
+export interface WorkerProcessOptions {
+  readonly project: string;
+  readonly agents: readonly string[];
+  /** End when stdin closes, so that nothing outlives the stack that started it. */
+  readonly leash: boolean;
+  /** Null: it serves no metrics. */
+  readonly metrics: MetricsAddress | null;
+}
+
+/** One line of JSON from the worker process to the local stack, once it polls. */
+export interface WorkerTold {
+  /** Null: it serves no metrics. */
+  readonly metricsPort: number | null;
 }

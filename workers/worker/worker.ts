@@ -16,17 +16,15 @@ import { wakeWaitingRuns } from '../rewards/wake-run.ts';
 import { openOutboundActivities } from './outbound-activities.ts';
 import { openAgentActivities } from './agent-activities.ts';
 import { loadConfig, type TemperConfig } from '../config/config.ts';
-import type { MetricsAddress } from '../metrics/metrics-server.ts';
+import { type MetricsAddress, configuredMetrics } from '../metrics/metrics-server.ts';
 import { openMetrics, type OpenedMetrics, type WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { cacheFolder } from '../project/folders.ts';
 import { openConfiguredStore } from '../config/project-store.ts';
 import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
-import { keepContact } from './keep-contact.ts';
-import { configuredMetrics } from '../metrics/configured-metrics.ts';
-import type { WorkerTold } from './worker-options.ts';
-import { PATIENT_THREAD } from './workflow-thread.ts';
-import { engineSettings } from './worker-settings.ts';
-import { workflowBundle } from './workflow-bundle.ts';
+import { type WorkerTold, engineSettings } from './worker-settings.ts';
+import { PATIENT_THREAD, workflowBundle } from './workflow-bundle.ts';
+import { CONTACT_MS } from '../../core/wire-constants.ts';
+import { isPassing } from '../connection/connection.ts';
 
 export interface RunWorkerOptions {
   readonly project: string;
@@ -224,5 +222,27 @@ async function runAll(workers: readonly Worker[], signal: AbortSignal, onReady: 
   } finally {
     stop();
     await Promise.allSettled(runs);
+  }
+}
+
+/** Asks the Temporal server for an answer now and then: heartbeats are sent by the SDK, which does not tell whether they arrive. */
+export async function keepContact(
+  connection: NativeConnection,
+  contact: ReturnType<typeof createContact>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const askedAt = Date.now();
+    const { workflowService } = connection;
+    const asking = connection.withDeadline(askedAt + CONTACT_MS, () => workflowService.getSystemInfo({}));
+    // A refusal is an answer; what is none shows as silence.
+    const answered = asking.then(
+      () => true,
+      (error: unknown) => !isPassing(error),
+    );
+    // The SDK retries beyond the deadline: a late answer says nothing about the present.
+    const late = sleep(CONTACT_MS, false, { ref: false });
+    if (await Promise.race([answered, late])) contact.answered(askedAt);
+    await sleep(CONTACT_MS, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }

@@ -2,8 +2,7 @@
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
-import { checkOptions } from '../../sdk/options/check-options.ts';
-import { showOption } from '../../sdk/options/show-option.ts';
+import { checkOptions, showOption } from '../../sdk/options/check-options.ts';
 import type { WorkflowAgentOptions } from './options.ts';
 
 export type {

@@ -10,7 +10,7 @@ import { ServerRecord } from '../../../store/records/servers.ts';
 import type { Store } from '../../../store/store.ts';
 import { loadConfig, type TemperConfig } from '../../../workers/config/config.ts';
 import { trainedBase } from '../../../workers/config/loaded-base.ts';
-import { runningEngine } from '../../../workers/local-stack/running-engine.ts';
+import { runningEngine } from '../../../workers/local-stack/running-stack.ts';
 import { loadPolicy, type ServedEngine } from '../../../workers/serving/served-engine.ts';
 import { READ_AT_ONCE } from '../../runs/read-runs.ts';
 import { startPolicyEngine } from '../../serve/start-policy-engine.ts';

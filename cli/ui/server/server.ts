@@ -11,11 +11,14 @@ import {
 import type { KeyedPlace } from '../../command-line/keyed-place.ts';
 import type { PageFiles } from '../../pages/page-files.ts';
 import { Admission, checkJson, checkOrigin, NEW_LINK } from './admission.ts';
-import { chooseEncoding, jsonBody, type Body } from './compress.ts';
+import { chooseEncoding, jsonBody, type Body, compress } from './compress.ts';
 import type { Endpoint, UiReply } from './endpoint.ts';
 import { HTML_TYPE, messagePage, PAGE, SAFE_HEADERS } from './page.ts';
-import { pageAssets, type Asset } from './page-assets.ts';
-import { apiError, describeRefusal } from './refuse.ts';
+import { createHash } from 'node:crypto';
+import { TemperError, type FailureType } from '../../../core/failures.ts';
+import type { ApiError } from '../../../views/api/requests.ts';
+import { NotFound } from '../../../views/context/context.ts';
+import { UsageError, WorkFailed } from '../../command-line/errors.ts';
 
 /** A conversation of a chat is the longest. */
 const MAX_BODY_BYTES = 4 * 1024 ** 2;
@@ -172,4 +175,65 @@ async function refuse(request: IncomingMessage, response: ServerResponse, error:
   const isPage = header(request, 'accept')?.includes('text/html') === true && !pathOf(request).includes(API);
   if (isPage) return writeHtml(response, refusal.status, messagePage('Temper', refusal.message));
   await writeJson(request, response, refusal.status, apiError(refusal));
+}
+
+/** Script and style of the page, compressed once, and kept by browsers until they change. */
+interface Asset {
+  readonly type: string;
+  readonly etag: string;
+  body(wanted: Body['encoding']): Promise<Body>;
+}
+
+/** Files of the page by path. */
+function pageAssets({ js, css }: PageFiles): ReadonlyMap<string, Asset> {
+  return new Map([
+    ['/page.js', createAsset('text/javascript; charset=utf-8', js)],
+    ['/page.css', createAsset('text/css; charset=utf-8', css)],
+  ]);
+}
+
+function createAsset(type: string, text: string): Asset {
+  const bytes = Buffer.from(text);
+  const kept = new Map<Body['encoding'], Promise<Body>>();
+  return {
+    type,
+    etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    body(wanted) {
+      const body = kept.get(wanted) ?? compress(bytes, wanted);
+      kept.set(wanted, body);
+      return body;
+    },
+  };
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly code: string | null;
+}
+
+const STATUS: Partial<Record<FailureType, number>> = {
+  BadConfig: 422,
+  StoreUnavailable: 503,
+  SourceUnavailable: 503,
+  StoreCorrupt: 500,
+  StepConflict: 409,
+  LaterVersion: 409,
+};
+
+/** Errors as answers: status and text, and nothing of the machine for an error that nobody expected. */
+function describeRefusal(error: unknown): Refusal {
+  if (error instanceof HttpRefusal) return error;
+  const { message } = error as Error;
+  if (error instanceof NotFound) return { status: 404, message, code: 'not_found' };
+  if (error instanceof UsageError) return { status: 422, message, code: 'invalid_value' };
+  if (error instanceof WorkFailed) return { status: 409, message, code: 'failed' };
+  if (error instanceof TemperError && STATUS[error.type] !== undefined)
+    return { status: STATUS[error.type]!, message, code: error.type };
+  console.error(error);
+  return { status: 500, message: 'temper ui failed on this request; its terminal says more', code: 'internal' };
+}
+
+function apiError({ message, code }: Refusal): ApiError {
+  return { error: { message, code } };
 }

@@ -9,11 +9,11 @@ import { openStore } from '../../../store/bytes/open-store.ts';
 import { presignObject } from '../../../store/bytes/s3-presign.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { callHttp, requireKey } from '../../http.ts';
-import { archive } from './archive.ts';
 import { modelName } from './names.ts';
 import type { DeployTarget, DeployStage, StageContext, StageOutcome } from './target.ts';
 import { HUB_STAGES } from './huggingface.ts';
 import { serviceCaller, SERVICES, serviceUrl } from './services.ts';
+import { gzipSync } from 'node:zlib';
 
 /** Together asks for 100 minutes at least. */
 const ADDRESS_SECONDS = 4 * 3600;
@@ -115,4 +115,50 @@ async function attach(context: StageContext): Promise<{ made: Made }> {
   if (!data.some((each) => each.model_id === model))
     await callHttp(caller, { method: 'POST', url: `${url}/adapters`, json: { model_id: model } });
   return { made: { endpoint: endpoint!, model } };
+}
+
+const BLOCK = 512;
+/** Offsets of the fields of a header, in the format `ustar` of POSIX. */
+const FIELDS = { name: 0, mode: 100, uid: 108, gid: 116, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 };
+
+/** A `.tar.gz` with files at its root: the same files make the same bytes. */
+interface ArchiveFile {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+function archive(files: readonly ArchiveFile[]): Uint8Array {
+  const blocks = files.flatMap(({ path, bytes }) => [header(path, bytes.byteLength), padded(bytes)]);
+  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]), { level: 1 });
+}
+
+function header(path: string, bytes: number): Buffer {
+  const block = Buffer.alloc(BLOCK);
+  const put = (text: string, at: number): void => void block.write(text, at, 'latin1');
+  put(path, FIELDS.name);
+  put(octal(0o644, 7), FIELDS.mode);
+  put(octal(0, 7), FIELDS.uid);
+  put(octal(0, 7), FIELDS.gid);
+  put(octal(bytes, 11), FIELDS.size);
+  put(octal(0, 11), FIELDS.mtime);
+  put('0', FIELDS.type);
+  put('ustar\u000000', FIELDS.magic);
+  // The checksum counts its own field as spaces.
+  put(' '.repeat(8), FIELDS.checksum);
+  put(
+    `${octal(
+      block.reduce((sum, byte) => sum + byte, 0),
+      6,
+    )}\0 `,
+    FIELDS.checksum,
+  );
+  return block;
+}
+
+const octal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0');
+
+function padded(bytes: Uint8Array): Buffer {
+  const block = Buffer.alloc(Math.ceil(bytes.byteLength / BLOCK) * BLOCK);
+  block.set(bytes);
+  return block;
 }

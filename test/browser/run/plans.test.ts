@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { joinCurves } from '../../../browser/join-curves.ts';
-import { formatAttemptName } from '../../../browser/run/attempt-name.ts';
+import { formatAttemptName } from '../../../browser/attempt/places.ts';
 import { placeLineage } from '../../../browser/run/place-lineage.ts';
 import { periodOf, placeLanes, spansInSight } from '../../../browser/run/plan-lanes.ts';
 import { filtersOf } from '../../../browser/search/filters.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 
 import { readOtlpFile } from '../../../cli/distill/traces/read-otlp-file.ts';
-import { encodeTraces } from '../../../outbound/trace/otlp/encode.ts';
+import { encodeTraces } from '../../../outbound/trace/send-traces.ts';
 import { SPAN_KIND, type Attributes, type Span } from '../../../outbound/trace/otlp/span.ts';
 import { temporaryProject } from '../fixture-store.ts';
 import { runCli } from '../run-cli.ts';

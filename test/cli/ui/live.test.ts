@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LiveFeed } from '../../../cli/ui/live/live-feed.ts';
-import { streamEvents } from '../../../cli/ui/live/event-stream.ts';
+import { streamEvents } from '../../../cli/ui/endpoints.ts';
 import { RunWatch } from '../../../cli/ui/live/run-watch.ts';
 import { openViewContext } from '../../../cli/ui/view-context.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 
 import { decodeTraces, readTracesJson, type ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
-import { encodeTraces } from '../../../outbound/trace/otlp/encode.ts';
+import { encodeTraces } from '../../../outbound/trace/send-traces.ts';
 import { SPAN_KIND, type Span, type SpanSource } from '../../../outbound/trace/otlp/span.ts';
 import { fieldsOf } from './protobuf.ts';
 

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 
 import { TraceSettings } from '../../../core/contract-trace.ts';
 import { verdictsOf } from '../../../outbound/trace/evaluation-events.ts';
-import { sampleAttempts } from '../../../outbound/trace/sample-attempts.ts';
+import { sampleAttempts } from '../../../outbound/trace/attempt-spans.ts';
 import type { TracedGroup } from '../../../outbound/trace/traced.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import { openTraceTarget } from '../../../outbound/trace/trace-target.ts';

@@ -1,7 +1,7 @@
 /** Requests of official samples of `@temporalio/openai-agents`, each as its activity got it and as the SDK's own client sent it. */
 import { expect, test } from 'vitest';
 
-import { ACTIVITY_DIALECTS } from '../../../play/dialects/activity-dialects.ts';
+import { ACTIVITY_DIALECTS } from '../../../play/model-activities/activity-calls.ts';
 import type { Memory } from '../../../play/dialects/dialect.ts';
 import { responses } from '../../../play/dialects/responses.ts';
 import recorded from './openai-agents.json' with { type: 'json' };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { parseVerdict } from '../../../play/judge/parse-verdict.ts';
+import { parseVerdict } from '../../../play/judge/judge-conversations.ts';
 import { ATTACKS } from './attacks.ts';
 import { judge, saying } from './judging.ts';
 import { readPrompt, startScriptedJudge, type ScriptedJudge } from './scripted-judge.ts';

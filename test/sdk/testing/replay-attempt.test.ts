@@ -9,7 +9,7 @@ import { playSingle, type SingleOptions } from '../../../play/single-attempt.ts'
 import { defineAgent, policy } from '../../../sdk/index.ts';
 import { replayAttempt } from '../../../sdk/testing/index.ts';
 import { ScriptedEngine } from '../../../sdk/testing/scripted-engine.ts';
-import { ScriptedHosted } from '../../../sdk/testing/scripted-hosted.ts';
+import { ScriptedHosted } from '../../../sdk/testing/play-agent.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 interface Talk {

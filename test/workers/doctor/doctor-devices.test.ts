@@ -1,7 +1,7 @@
 /** Lines of `temper doctor` about the devices that train. */
 import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';
-import { devicesState } from '../../../workers/doctor/doctor-devices.ts';
+import { devicesState } from '../../../workers/doctor/doctor.ts';
 import { fakePrograms } from '../install/fake-programs.ts';
 
 function hostWith(gpus: number, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {

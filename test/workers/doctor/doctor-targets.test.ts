@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineConfig } from '../../../workers/config/config.ts';
-import { checkTargets } from '../../../workers/doctor/doctor-targets.ts';
+import { checkTargets } from '../../../workers/doctor/doctor.ts';
 
 const [GOOD, WRONG, WEAK] = ['right-key-8d2f', 'wrong-key-1c9e', 'weak-key-77ab'] as const;
 const ANSWERS: Readonly<Record<string, object>> = {

@@ -2,11 +2,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { defineConfig } from '../../../workers/config/config.ts';
-import { configuredMetrics } from '../../../workers/metrics/configured-metrics.ts';
+import { configuredMetrics, metricsKey, serveMetrics, shareCalls } from '../../../workers/metrics/metrics-server.ts';
 import { PROMETHEUS, writeFamilies } from '../../../workers/metrics/exposition.ts';
 import { meteredEngine } from '../../../workers/metrics/worker-metrics.ts';
 import { meteredStore } from '../../../workers/metrics/metered-store.ts';
-import { metricsKey, serveMetrics, shareCalls } from '../../../workers/metrics/metrics-server.ts';
 import { ProcessMetrics } from '../../../workers/metrics/process-metrics.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 

@@ -11,7 +11,7 @@ import type { ChildSpec } from '../../process/child-process.ts';
 import { withoutLoopbackProxy } from '../../../play/programs/environment.ts';
 import { withoutDoorKeys } from '../../../core/door-keys.ts';
 import { forOwnServer, gpuWorkerEnvironment, serverEnvironment } from '../../process/child-environment.ts';
-import type { WorkerProcessOptions } from '../../worker/worker-options.ts';
+import type { WorkerProcessOptions } from '../../worker/worker-settings.ts';
 
 /** Names of children, also of their logs. */
 export const TEMPORAL_SERVER = 'temporal-server';

@@ -11,7 +11,7 @@ import { cacheFolder, GPU_WORKER_FOLDER, makeProjectFolders, projectFolders, sto
 import { gpuWorkerEnvironment } from '../../process/child-environment.ts';
 import { gpuWorkerArguments } from './children.ts';
 import type { StackEvent } from '../../events.ts';
-import { leashed } from '../../process/leashed.ts';
+import { leashed } from '../../process/command.ts';
 import { absoluteModels } from '../../base-models/known-models.ts';
 import { openPythonEnvironment } from '../../install/python-environment.ts';
 import { vllmPythonOf } from '../../install/vllm-environment.ts';

@@ -5,7 +5,7 @@ import type { ChildStatus } from '../../events.ts';
 import { joinTexts, writeFamilies, type Family, type Part } from '../../metrics/exposition.ts';
 import { metricsKey, serveMetrics } from '../../metrics/metrics-server.ts';
 import type { KeyedServer } from '../../../play/transports/keyed-server.ts';
-import type { WorkerTold } from '../../worker/worker-options.ts';
+import type { WorkerTold } from '../../worker/worker-settings.ts';
 import type { ChildContext } from '../children/children.ts';
 
 export interface MetricsSource {

@@ -1,7 +1,6 @@
 /** Records served answers before their clients get them. A failure to record is told, and never fails a request. */
-import { badParameter, type AskedRequest } from '../../../play/recorder/asked-request.ts';
-import { checkTokens, forAgent, takeRecords, type Completion } from '../../../play/recorder/answer.ts';
 import { callKey, samplesAsTraining, type AskedRollout } from '../../../play/recorder/request.ts';
+import { checkTokens, forAgent, takeRecords, type Completion } from '../../../play/recorder/answer.ts';
 import type { RecordedAnswers } from '../../../store/records/recorded-answers.ts';
 import { firstAnswerOf } from '../../../store/records/recording-ids.ts';
 import type { NewRecording, RecordingWriter } from '../../../store/records/recordings.ts';
@@ -9,6 +8,7 @@ import type { RedactConversation } from '../../../store/records/served-conversat
 import type { CallRecord, CallRequest } from '../../../store/records/trajectories.ts';
 import type { FoundConversation, Conversations } from './conversations.ts';
 import { redactCall } from './redaction.ts';
+import { badParameter, type AskedRequest } from '../../../play/recorder/canonical.ts';
 
 /** A client's own name for a conversation, in all APIs. The answer has the name that it is recorded under. */
 export const CONVERSATION_HEADER = 'x-temper-conversation';
