@@ -1,11 +1,9 @@
 /** An agent, as what plays it sees it: where its scenarios come from, and what its rollout is given and returns. */
-import type OpenAI from 'openai';
-
 import type { RewardWeights } from '../core/named-rewards.ts';
 import type { Metrics } from '../core/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
-import type { RoleContext, RoleResult } from './roles/role-context.ts';
-import type { RoleDefinitions } from './roles/role-definition.ts';
+import type { RoleDefinitions, RoleResult } from './roles/role-definition.ts';
+import type { ModelClient } from './transports/model-client.ts';
 import type { RewardTurn } from './recorder/turns.ts';
 import type { Conversation } from '../store/records/judging/conversation.ts';
 import type { External } from './external.ts';
@@ -84,20 +82,11 @@ export interface GatewayOptions {
   rewrite?: Rewrite;
 }
 
-export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> {
+/** The client is the run's policy's. */
+export interface RolloutContext<S extends Scenario = Scenario, R extends Resources = NoResources> extends ModelClient {
   scenario: S;
   /** Values that the setups of the agent's `resources` returned, by name. */
   resources: ResourceValues<R>;
-  /** The official client, pointed at the run's policy. */
-  openai: OpenAI;
-  /** To be passed as `model`. */
-  model: string;
-  /** Answers the calls of any other SDK, in place of the global fetch: chat completions, responses and messages. */
-  fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
-  /** For the same SDK. It ends in `/v1`; a client that adds that itself may get it too. */
-  baseURL: string;
-  /** For SDKs that require one. */
-  apiKey: string;
   /**
    * The policy's address for another process on this machine, with a key that is valid until the attempt ends: OpenAI's
    * and Anthropic's clients take both.
@@ -109,7 +98,7 @@ export interface RolloutContext<S extends Scenario = Scenario, R extends Resourc
    */
   hosted: Hosted;
   /** A client for each role. An agent with roles calls these alone; empty without roles. */
-  roles: Readonly<Record<string, RoleContext>>;
+  roles: Readonly<Record<string, ModelClient>>;
   /** The run's sampling temperature: what a call gets that names none. */
   temperature: number;
   /** In [0, 1), seeded: the same in every repetition of this attempt. */

@@ -27,8 +27,7 @@ import type { Recorder } from './recorder/recorder.ts';
 import { createRoleContexts } from './roles/role-contexts.ts';
 import type { RolePlayers } from './roles/role-definition.ts';
 import { captureAs } from './transports/ambient.ts';
-import { createFetch } from './transports/fetch.ts';
-import { createOpenAIClient } from './transports/openai-client.ts';
+import { createModelClient } from './transports/model-client.ts';
 
 export interface AttemptOptions {
   agent: Agent;
@@ -55,8 +54,6 @@ export interface AttemptOptions {
 
 const MAX_FAILURE_MESSAGE = 2000;
 const RECHECK_MS = 50;
-/** Nobody checks it: calls do not leave the process. */
-const API_KEY = 'temper';
 
 /** Throws the abort reason (EngineFailed, PolicyMismatch, …) of an attempt that must be discarded. */
 export async function playAttempt(options: AttemptOptions): Promise<AttemptRecord> {
@@ -161,18 +158,14 @@ function captured<T>({ captureModel }: Agent, { model, baseURL, fetch }: Rollout
 function createContext(options: AttemptOptions, playing: Playing, metrics: Metrics): RolloutContext {
   const { log, hosted } = playing;
   const { recorder, scenario, model, rollout, seed, resources = {} } = options;
-  const address = { baseURL: `${recorder.engineUrl}/v1`, apiKey: API_KEY };
-  const fetch = createFetch(recorder, address.baseURL);
+  const client = createModelClient(recorder, { model, baseURL: `${recorder.engineUrl}/v1` });
   return {
     scenario: structuredClone(scenario),
     resources,
-    openai: createOpenAIClient(address, fetch),
-    model,
-    fetch,
-    ...address,
+    ...client,
     gateway: createGateway(recorder, log),
     hosted: createHosted({ recorder, calls: hosted, connect: options.connectHosted }),
-    roles: createRoles(options, hosted, address),
+    roles: createRoles(options, hosted, client.baseURL),
     temperature: rollout.temperature,
     random: createRandom(seed),
     signal: recorder.ending.signal,
@@ -226,11 +219,11 @@ function createHooks({ agent, attempt, journal, recorder }: AttemptOptions, { ho
 
 function createRoles(
   { agent, recorder, players, connectHosted: connect }: AttemptOptions,
-  hosted: HostedCalls,
-  address: Pick<RolloutContext, 'baseURL' | 'apiKey'>,
+  calls: HostedCalls,
+  baseURL: string,
 ): RolloutContext['roles'] {
   if (players === undefined) return {};
-  return createRoleContexts(agent.roles ?? {}, players, { recorder, hosted, connect, address });
+  return createRoleContexts(agent.roles ?? {}, players, { recorder, calls, connect, baseURL });
 }
 
 function createPlayer(options: AttemptOptions, { log, programs }: Playing, hooks: AttemptHooks): PlayProgram {

@@ -1,5 +1,5 @@
 /** The imports of agent files, and of scripts that own their loop. */
-export type { Hosted, HostedModelContext, HostedOptions } from '../play/hosted/hosted.ts';
+export type { Hosted, HostedOptions } from '../play/hosted/hosted.ts';
 export type {
   Agent,
   FinishedAttempt,
@@ -38,10 +38,16 @@ export type {
   WorkerSetupContext,
 } from '../play/resources/resource.ts';
 export { frozen, league, policy, type LeagueOptions } from './roles/roles.ts';
-export type { RoleContext, RoleResult } from '../play/roles/role-context.ts';
-export type { FrozenPlayer, LeaguePlayer, PolicyPlayer, RoleDefinition } from '../play/roles/role-definition.ts';
+export type {
+  FrozenPlayer,
+  LeaguePlayer,
+  PolicyPlayer,
+  RoleDefinition,
+  RoleResult,
+} from '../play/roles/role-definition.ts';
 export { external, type ExternalOptions } from './external/create-external.ts';
 export { review, type ReviewOptions } from './review/review.ts';
+export type { ModelClient } from '../play/transports/model-client.ts';
 export type { External } from '../play/external.ts';
 export { label } from './agent/label.ts';
 export { seededRandom } from './agent/random.ts';

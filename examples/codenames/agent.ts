@@ -1,5 +1,5 @@
 /** Codenames with 25 words, for a larger model: two policies that win or lose together. Nobody has trained this agent yet. */
-import { defineAgent, policy, type RoleContext } from 'temper-rl';
+import { defineAgent, policy, type ModelClient } from 'temper-rl';
 import { makeBoard } from './boards.ts';
 import { playGame } from './play.ts';
 import { parseClue, parseGuess, renderForGuesser, renderForSpymaster } from './text.ts';
@@ -37,7 +37,7 @@ function games(count: number, isHeldOut: boolean): Scenario[] {
   }));
 }
 
-async function ask({ openai, model }: RoleContext, content: string): Promise<string | null> {
+async function ask({ openai, model }: ModelClient, content: string): Promise<string | null> {
   const completion = await openai.chat.completions.create({
     model,
     // The prompt says all there is to know, so each answer starts afresh.

@@ -1,5 +1,5 @@
 /** The small edition, with the spymaster's clues or, for comparison, with random ones. */
-import { defineAgent, policy, seededRandom, type RoleContext } from 'temper-rl';
+import { defineAgent, policy, seededRandom, type ModelClient } from 'temper-rl';
 import type { Clue } from './game.ts';
 import { playGame } from './play.ts';
 import {
@@ -38,7 +38,7 @@ function randomClues({ id }: SmallScenario): (clue: Clue) => Clue {
   return (clue) => ({ ...clue, word: SMALL_CLUES[Math.floor(random() * SMALL_CLUES.length)]! });
 }
 
-async function ask({ openai, model }: RoleContext, content: string): Promise<string | null> {
+async function ask({ openai, model }: ModelClient, content: string): Promise<string | null> {
   const completion = await openai.chat.completions.create({
     model,
     messages: [{ role: 'user', content }],

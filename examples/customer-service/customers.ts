@@ -1,5 +1,5 @@
 /** Customers of the shop: what they want, and what a perfect agent does about it. A hosted model plays them. */
-import { seededRandom, type RoleContext } from 'temper-rl';
+import { seededRandom, type ModelClient } from 'temper-rl';
 import { shuffle } from './random.ts';
 import { drawOrders, Shop, type Order } from './shop.ts';
 
@@ -102,7 +102,7 @@ const RULES = [
 ].join('\n');
 
 /** Answers the customer's next words to the desk; null hangs up. The desk's words are the user's messages. */
-export function createCustomer({ openai, model }: RoleContext, { wants }: Task) {
+export function createCustomer({ openai, model }: ModelClient, { wants }: Task) {
   const messages: { role: 'system' | 'user' | 'assistant'; content: string }[] = [
     { role: 'system', content: `${RULES}\n\n${wants}` },
   ];

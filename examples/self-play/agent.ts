@@ -1,5 +1,5 @@
 /** Learns tic-tac-toe by playing against itself: x and o are policies of their own, and meet older ones in a league. */
-import { defineAgent, league, policy, type RoleContext } from 'temper-rl';
+import { defineAgent, league, policy, type ModelClient } from 'temper-rl';
 import { matches, MAX_TOKENS, playMatch, type Match } from './match.ts';
 
 export default defineAgent({
@@ -34,7 +34,7 @@ function sidesOf({ against }: Match) {
   };
 }
 
-async function move({ openai, model }: RoleContext, board: string): Promise<string | null> {
+async function move({ openai, model }: ModelClient, board: string): Promise<string | null> {
   const messages = [{ role: 'user' as const, content: board }];
   const completion = await openai.chat.completions.create({ model, messages, max_tokens: MAX_TOKENS });
   return completion.choices[0]?.message.content ?? null;

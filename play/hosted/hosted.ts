@@ -1,11 +1,8 @@
 /** `context.hosted`: another model beside the policy, on the same terms as the policy for every client. */
-import type OpenAI from 'openai';
-
 import { badConfig, TemperError } from '../../core/failures.ts';
 import { parseHostedModel, PROVIDER_NAMES, type NamedModel, type Price } from '../connections/providers.ts';
 import type { Recorder } from '../recorder/recorder.ts';
-import { createFetch, type Fetch } from '../transports/fetch.ts';
-import { createOpenAIClient } from '../transports/openai-client.ts';
+import { createModelClient, type ModelClient } from '../transports/model-client.ts';
 import { connectByKeys, type ConnectHosted } from './connect-hosted.ts';
 import type { HostedCalls } from './hosted-calls.ts';
 
@@ -17,25 +14,10 @@ export interface HostedOptions {
   keyVariable?: string;
 }
 
-/** A hosted model, ready for the official client or for any other SDK. */
-export interface HostedModelContext {
-  /** The official client, pointed at the hosted model. */
-  openai: OpenAI;
-  /** To be passed as `model`. */
-  model: string;
-  /** Answers the calls of any other SDK, in place of the global fetch: chat completions, responses and messages. */
-  fetch: Fetch;
-  /** For the same SDK. */
-  baseURL: string;
-  /** For SDKs that require one; the model's own key stays in the environment. */
-  apiKey: string;
-}
-
-export type Hosted = (model: string, options?: HostedOptions) => HostedModelContext;
+export type Hosted = (model: string, options?: HostedOptions) => ModelClient;
 
 /** Nothing goes there: calls are answered in the process. A client that was not given `fetch` finds nobody. */
 const BASE_URL = 'http://hosted-model.invalid/v1';
-const API_KEY = 'temper';
 
 interface HostedParts {
   readonly recorder: Recorder;
@@ -58,9 +40,8 @@ export function createHosted({ recorder, calls, connect = connectByKeys(process.
         connection: connect(named),
         ...(role !== undefined && { role }),
       });
-      const fetch = createFetch(answerer, BASE_URL, role === undefined ? `hosted('${name}')` : `roles.${role}`);
-      const address = { baseURL: BASE_URL, apiKey: API_KEY };
-      return { openai: createOpenAIClient(address, fetch), model: named.model, fetch, ...address };
+      const owner = role === undefined ? `hosted('${name}')` : `roles.${role}`;
+      return createModelClient(answerer, { model: named.model, baseURL: BASE_URL, owner });
     } catch (error) {
       // Every attempt would fail of it: the run's affair, not the attempt's.
       if (error instanceof TemperError) recorder.ending.abort(error);

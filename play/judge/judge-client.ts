@@ -6,7 +6,7 @@ import type { JudgeAnswer } from '../../store/records/verdicts.ts';
 import { clientFor } from '../connections/providers.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Fetch } from '../transports/fetch.ts';
-import { createOpenAIClient, NO_TIMEOUT_MS } from '../transports/openai-client.ts';
+import { createOpenAIClient, NO_TIMEOUT_MS } from '../transports/model-client.ts';
 import { judgeUrl, priceOf, requireJudgeKey, type EngineJudge, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
 

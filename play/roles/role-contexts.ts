@@ -3,42 +3,39 @@ import { badConfig } from '../../core/failures.ts';
 import type { HostedCalls } from '../hosted/hosted-calls.ts';
 import type { ConnectHosted } from '../hosted/connect-hosted.ts';
 import { createHosted } from '../hosted/hosted.ts';
-import type { RoleContext } from './role-context.ts';
 import type { Answerer } from '../dialects/answer-request.ts';
+import type { ExpectedPolicy } from '../recorder/answer.ts';
 import type { CallSeat, Recorder } from '../recorder/recorder.ts';
-import { createFetch } from '../transports/fetch.ts';
-import { createOpenAIClient } from '../transports/openai-client.ts';
+import { createModelClient, type ModelClient } from '../transports/model-client.ts';
 import type { RolePlayers, RoleDefinitions } from './role-definition.ts';
 
 interface RoleParts {
   readonly recorder: Recorder;
-  readonly hosted: HostedCalls;
+  readonly calls: HostedCalls;
   readonly connect?: ConnectHosted | undefined;
-  readonly address: { baseURL: string; apiKey: string };
+  readonly baseURL: string;
 }
 
 export function createRoleContexts(
   roles: RoleDefinitions,
   { seated }: RolePlayers,
   parts: RoleParts,
-): Readonly<Record<string, RoleContext>> {
-  const contexts = Object.entries(roles).map(([name, role]): [string, RoleContext] => {
+): Readonly<Record<string, ModelClient>> {
+  const contexts = Object.entries(roles).map(([name, role]): [string, ModelClient] => {
     const player = Object.hasOwn(seated, name) ? seated[name]! : null;
-    if (player !== null) return [name, seatedContext(name, player, parts)];
-    if (role.kind === 'frozen') return [name, hostedContext(name, role.player, parts)];
+    if (player !== null) return [name, seatedClient(name, player, parts)];
+    if (role.kind === 'frozen') return [name, createHosted({ ...parts, role: name })(role.player)];
     throw badConfig(`the role ${name} has no player; start the run again`);
   });
   return Object.fromEntries(contexts);
 }
 
-function seatedContext(
-  role: string,
-  policy: { model: string; adapterSha256: string | null },
-  parts: RoleParts,
-): RoleContext {
-  const { recorder, address } = parts;
-  const fetch = createFetch(seatedAnswerer(recorder, { role, policy }), address.baseURL, `roles.${role}`);
-  return { openai: createOpenAIClient(address, fetch), model: policy.model, fetch, ...address };
+function seatedClient(role: string, policy: ExpectedPolicy, { recorder, baseURL }: RoleParts): ModelClient {
+  return createModelClient(seatedAnswerer(recorder, { role, policy }), {
+    model: policy.model,
+    baseURL,
+    owner: `roles.${role}`,
+  });
 }
 
 /** Answers the calls of one role. */
@@ -47,8 +44,4 @@ export function seatedAnswerer(recorder: Recorder, seat: CallSeat): Answerer {
     call: (asked, options) => recorder.call(asked, { ...options, seat }),
     refuse: (error) => recorder.refuse(error),
   };
-}
-
-function hostedContext(role: string, model: string, { recorder, hosted, connect }: RoleParts): RoleContext {
-  return createHosted({ recorder, calls: hosted, connect, role })(model);
 }

@@ -1,6 +1,7 @@
 /** Roles as an agent's file defines them, and the players of an attempt's roles. */
 import type { TrainedRoles } from '../../core/contract.ts';
 import { parseTrainedName } from '../../core/policy-name.ts';
+import type { Metrics } from '../../core/statistics.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import type { ExpectedPolicy } from '../recorder/answer.ts';
 
@@ -26,6 +27,12 @@ export interface LeaguePlayer {
 
 export type RoleDefinition = PolicyPlayer | FrozenPlayer | LeaguePlayer;
 export type RoleDefinitions = Readonly<Record<string, RoleDefinition>>;
+
+/** A reward for each role that is trained, or that a league plays; null for one that did not play in this attempt. */
+export interface RoleResult<Rewarded extends string = string> {
+  roleRewards: Readonly<Record<Rewarded, number | null>>;
+  metrics?: Readonly<Metrics>;
+}
 
 /** Players of one attempt. Roles without one are played by hosted models. */
 export interface RolePlayers {

@@ -18,7 +18,8 @@ import { findProblem } from './check-agent.ts';
 import type { External } from '../../play/external.ts';
 import type { Ruler } from '../../play/judge/ruler.ts';
 import type { NoResources, Resources } from '../../play/resources/resource.ts';
-import type { RoleContext, RoleResult } from '../../play/roles/role-context.ts';
+import type { RoleResult } from '../../play/roles/role-definition.ts';
+import type { ModelClient } from '../../play/transports/model-client.ts';
 import type { RoleDefinitions } from '../../play/roles/role-definition.ts';
 
 /** Parts that every kind of agent has. */
@@ -121,7 +122,7 @@ export interface RolesAgentDefinition<S extends Scenario, P extends RoleDefiniti
   /** One role wins what another loses: rewards are then compared with the running mean of their role. */
   competing?: boolean;
   rollout(
-    context: RolloutContext<S, R> & { roles: Readonly<Record<keyof P & string, RoleContext>> },
+    context: RolloutContext<S, R> & { roles: Readonly<Record<keyof P & string, ModelClient>> },
   ): RoleResult<RewardedRoles<P>> | Promise<RoleResult<RewardedRoles<P>>>;
 }
 

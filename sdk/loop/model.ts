@@ -4,7 +4,7 @@ import OpenAI from 'openai';
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl, clientFor } from '../../play/connections/providers.ts';
-import { addressOf } from '../../play/transports/openai-client.ts';
+import { addressOf } from '../../play/transports/model-client.ts';
 import type { ModelOptions } from './model-options.ts';
 import { askOther } from './other-calls.ts';
 import { playingAttempt } from './playing-attempt.ts';

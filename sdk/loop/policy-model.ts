@@ -5,7 +5,7 @@ import { badConfig, type TemperError } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import { clientFor } from '../../play/connections/providers.ts';
-import { addressOf, createOpenAIClient } from '../../play/transports/openai-client.ts';
+import { addressOf, createOpenAIClient } from '../../play/transports/model-client.ts';
 import type { LoopRun } from './loop-run.ts';
 import { Model } from './model.ts';
 import { playingAttempt } from './playing-attempt.ts';

@@ -7,7 +7,7 @@ import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Agent, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { ATTEMPT_HOOKS, attemptHooks } from '../../play/attempt-hooks.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
-import type { RoleResult } from '../../play/roles/role-context.ts';
+import type { RoleResult } from '../../play/roles/role-definition.ts';
 import type { RolePlayers } from '../../play/roles/role-definition.ts';
 import { defineAgent } from '../agent/define-agent.ts';
 import { policy } from '../roles/roles.ts';

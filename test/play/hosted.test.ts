@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import type { HostedModelContext } from '../../play/hosted/hosted.ts';
+import type { ModelClient } from '../../play/transports/model-client.ts';
 import { FAKE_ENGINE_KEY, type FakeFailure } from '../fake-engine.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { nodeFlags } from '../../workers/process/module-path.ts';
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-const ask = (hosted: Pick<HostedModelContext, 'openai' | 'model'>, content: string) => say(hosted, content);
+const ask = (hosted: Pick<ModelClient, 'openai' | 'model'>, content: string) => say(hosted, content);
 
 /** Two turns of the policy, and a question to another model after each. */
 const both: TestRollout = async (context) => {
