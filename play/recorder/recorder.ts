@@ -158,6 +158,11 @@ export class Recorder {
     return this.#values.settle();
   }
 
+  /** Names of the calls that the agent asked for. */
+  get asked(): readonly string[] {
+    return this.#calls.asked;
+  }
+
   /** Recorded calls, in an order that does not depend on timing. */
   takeCalls(): CallRecord[] {
     return inRecordOrder(this.#records);

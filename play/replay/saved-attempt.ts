@@ -129,8 +129,17 @@ function overlapOf(entries: readonly JournalEntry[]): number | null {
   return turns.length === 0 ? null : Math.min(...turns);
 }
 
+interface Journaled extends Pick<SavedAttempt, 'attempt' | 'once' | 'overlap'> {
+  readonly calls: readonly Answered[];
+  readonly hostedCalls?: readonly Answered[];
+}
+
+interface Answered extends Pick<SavedCall, 'key' | 'occurrence'> {
+  readonly answer: object;
+}
+
 /** The journal that a repetition of the attempt would find. */
-export function journalOf({ attempt: a, calls, hostedCalls = [], once, overlap }: SavedAttempt): Uint8Array {
+export function journalOf({ attempt: a, calls, hostedCalls = [], once, overlap }: Journaled): Uint8Array {
   const entries: JournalEntry[] = [
     ...[...calls, ...hostedCalls].map(({ key, occurrence, answer }) => ({ a, k: key, o: occurrence, r: answer })),
     ...Object.entries(once).map(([n, v]) => ({ a, n, v })),

@@ -8,7 +8,6 @@ import { plural } from '../../../core/format.ts';
 import { hashOf } from '../../../core/hashes.ts';
 import { connectByKeys } from '../../../play/hosted/connect-hosted.ts';
 import { openAgentResources } from '../../../play/resources/open-agent-resources.ts';
-import { callName } from '../../../play/recorder/recorded-calls.ts';
 import { playSingle } from '../../../play/single-attempt.ts';
 import { publishReplay, readReplay, replayId, type NewReplay } from '../../../store/records/replays.ts';
 import type { AttemptRecord, CallRecord } from '../../../store/records/trajectories.ts';
@@ -18,7 +17,7 @@ import type { Engines, UiPlace } from '../chat/engines.ts';
 import { findModel, type FoundModel } from '../chat/find-model.ts';
 import { findAgentOf, type FoundAgent } from '../agents/find-agent.ts';
 import { findReplayed, firstNewCall, type ReplayedOrigin } from './origin.ts';
-import { answersOfEngine, answersOfHosted, RecordedHosted, ReplayEngine, type NewAnswers } from './replay-engine.ts';
+import { answersOfEngine, answersOfHosted, journalBefore, ReplayEngine, type NewAnswers } from './replay-engine.ts';
 
 interface ReplayInput {
   readonly run: string;
@@ -109,8 +108,6 @@ async function replayOnce(plan: ReplayPlan, playing: Playing): Promise<string> {
 async function playReplay(plan: ReplayPlan, { env, store, engines, signal }: Playing): Promise<AttemptRecord> {
   const { origin, fromCall, agent, model } = plan;
   const engine = new ReplayEngine(origin.record.calls, fromCall, await openAnswers(plan, engines, signal));
-  const hosted = new RecordedHosted(origin.record.hostedCalls ?? []);
-  const connect = connectByKeys(env);
   const resources = openAgentResources(agent.agent, store);
   const { scenario, scenarioIndex, rollout, seed, record } = origin;
   const { branch, step } = origin.place;
@@ -120,6 +117,7 @@ async function playReplay(plan: ReplayPlan, { env, store, engines, signal }: Pla
       engine,
       resources,
       planned: { attempt: record.attempt, scenarioIndex, scenario },
+      existing: [journalBefore(record, fromCall)],
       policy: policyOf(model),
       // Keys of requests are those of training; what an evaluation may ask goes through.
       mode: 'eval',
@@ -128,10 +126,11 @@ async function playReplay(plan: ReplayPlan, { env, store, engines, signal }: Pla
       place: { branch, step, seed },
       signal,
       onRecorder: (recorder) => engine.attach(recorder),
-      connectHosted: (named) => hosted.over(named.name, connect(named)),
+      connectHosted: connectByKeys(env),
     });
     if (engine.difference !== null) throw differs(plan, engine.difference, played.record);
-    return { ...played.record, calls: mixed(played.asked, engine) };
+    // Numbers of turns from two attempts tell no order: calls stay as they were asked.
+    return { ...played.record, calls: played.asked.map(({ turn: _turn, ...call }) => call) };
   } finally {
     await resources?.close();
     await engine.close();
@@ -146,19 +145,6 @@ function policyOf(model: FoundModel): { model: string; adapterSha256: string | n
 async function openAnswers({ model, origin }: ReplayPlan, engines: Engines, signal: AbortSignal): Promise<NewAnswers> {
   if (model.kind === 'hosted') return answersOfHosted(model.hosted, origin.rollout.temperature);
   return answersOfEngine(await engines.open(model, () => undefined, signal), model);
-}
-
-/** Calls before the turn are the recorded ones, whoever the attempt's policy is now. */
-function mixed(asked: readonly CallRecord[], engine: ReplayEngine): CallRecord[] {
-  const seen = new Map<string, number>();
-  return asked.map((call) => {
-    const name = callName(call);
-    const choice = seen.get(name) ?? 0;
-    seen.set(name, choice + 1);
-    // Numbers of turns from two attempts tell no order: calls stay as they were asked.
-    const { turn: _turn, ...kept } = engine.recorded(name)?.[choice] ?? call;
-    return kept;
-  });
 }
 
 function newReplay({ origin, fromCall, model, requestId }: ReplayPlan): Omit<NewReplay, 'record'> {

@@ -1,13 +1,27 @@
-/** The engine of a replay: recorded answers for the calls before the turn, and another model from there on. */
+/** Of a replay: the journal that answers the calls before the turn, and the model that answers from there on. */
 import { CALL_HEADER } from '../../../core/wire-constants.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
 import { connectEngine, type EngineConnection, type HttpAnswer } from '../../../play/connections/engine-connection.ts';
 import { hostedAddress, nameMaxTokens, type HostedModel } from '../../../play/connections/providers.ts';
 import { describeDifference, differencesOf } from '../../../play/replay/difference.ts';
+import { firstChoices, journalOf } from '../../../play/replay/saved-attempt.ts';
 import { checkPolicy, parseCompletion, type Completion } from '../../../play/recorder/answer.ts';
 import { callName } from '../../../play/recorder/recorded-calls.ts';
 import type { Recorder } from '../../../play/recorder/recorder.ts';
-import type { CallRecord, CallRequest, HostedCallRecord } from '../../../store/records/trajectories.ts';
+import type { AttemptRecord, CallRecord, CallRequest, HostedCallRecord } from '../../../store/records/trajectories.ts';
+
+/** Of the attempt's calls the first `count`; of hosted models every answer, whenever the agent asks for it again. */
+export function journalBefore({ attempt, calls, hostedCalls = [] }: AttemptRecord, count: number): Uint8Array {
+  const before = calls.slice(0, count);
+  const choicesOf = (name: string) => before.filter((call) => callName(call) === name);
+  const answered = hostedCalls.filter(({ refusal }) => refusal === null);
+  return journalOf({
+    attempt,
+    calls: firstChoices(before).map((call) => ({ ...call, answer: completionOf(choicesOf(callName(call))) })),
+    hostedCalls: answered.map((call) => ({ ...call, answer: hostedCompletion(call) })),
+    once: {},
+    overlap: null,
+  });
+}
 
 /** The model that answers the new calls. */
 export interface NewAnswers {
@@ -21,16 +35,15 @@ export interface NewAnswers {
 export class ReplayEngine implements EngineConnection {
   readonly url: string;
   readonly keyVariable: string | null;
-  readonly #before: ReadonlyMap<string, readonly CallRecord[]>;
+  readonly #before: readonly CallRecord[];
   /** Names of calls that the attempt made from the turn on. */
   readonly #after: ReadonlySet<string>;
   readonly #new: NewAnswers;
-  readonly #asked = new Set<string>();
   #difference: string | null = null;
   #recorder: Recorder | null = null;
 
   constructor(calls: readonly CallRecord[], fromCall: number, answers: NewAnswers) {
-    this.#before = byName(calls.slice(0, fromCall));
+    this.#before = firstChoices(calls.slice(0, fromCall));
     this.#after = new Set(calls.slice(fromCall).map(callName));
     this.#new = answers;
     this.url = answers.connection.url;
@@ -39,31 +52,20 @@ export class ReplayEngine implements EngineConnection {
 
   /** Why it is no replay: the agent asked something else than was recorded, or less; null if all is well. */
   get difference(): string | null {
-    if (this.#difference !== null) return this.#difference;
-    const left = this.#before.size - this.#asked.size;
-    return left === 0
-      ? null
-      : `it did not ask again for ${left} of the ${this.#before.size} recorded answers before the turn`;
+    const left = this.#left().length;
+    if (this.#difference !== null || left === 0) return this.#difference;
+    return `it did not ask again for ${left} of the ${this.#before.length} recorded answers before the turn`;
   }
 
   attach(recorder: Recorder): void {
     this.#recorder = recorder;
   }
 
-  /** The recorded choices of a call that was answered from the record. */
-  recorded(name: string): readonly CallRecord[] | null {
-    return this.#before.get(name) ?? null;
-  }
-
   async post(body: string, options: Parameters<EngineConnection['post']>[1]): Promise<HttpAnswer> {
     const name = (options.headers[CALL_HEADER] ?? '').split('/').slice(-2).join('/');
-    const recorded = this.#before.get(name);
-    if (recorded !== undefined) {
-      this.#asked.add(name);
-      return { status: 200, retryAfter: null, text: JSON.stringify(completionOf(recorded)) };
-    }
     const request = JSON.parse(body) as CallRequest;
-    if (this.#asked.size < this.#before.size && !this.#after.has(name)) throw this.#differs(request);
+    const [expected] = this.#left();
+    if (expected !== undefined && !this.#after.has(name)) throw this.#differs(expected, request);
     const answer = await this.#new.connection.post(JSON.stringify(this.#new.rewrite(request)), options);
     const completion = answer.status === 200 ? parseCompletion(answer.text) : null;
     if (completion !== null) this.#new.check(completion);
@@ -74,21 +76,22 @@ export class ReplayEngine implements EngineConnection {
     return this.#new.connection.close();
   }
 
-  #differs({ model: _model, seed: _seed, logprobs: _logprobs, return_token_ids: _ids, ...asked }: CallRequest): Error {
-    const [expected] = [...this.#before].flatMap(([name, calls]) => (this.#asked.has(name) ? [] : calls));
-    const { seed: _own, ...recorded } = expected!.request;
+  /** Calls before the turn that the agent has not asked for. */
+  #left(): CallRecord[] {
+    const asked = new Set(this.#recorder?.asked);
+    return this.#before.filter((call) => !asked.has(callName(call)));
+  }
+
+  #differs(
+    { request: { seed: _own, ...recorded } }: CallRecord,
+    { model: _model, seed: _seed, logprobs: _logprobs, return_token_ids: _ids, ...asked }: CallRequest,
+  ): Error {
     const [first] = differencesOf(recorded, asked);
     const where = first === undefined ? 'another label' : describeDifference(first);
-    this.#difference ??= `call ${this.#asked.size + 1} is not the recorded one: ${where}`;
+    this.#difference ??= `call ${this.#before.length - this.#left().length + 1} is not the recorded one: ${where}`;
     this.#recorder?.ending.failAs('the agent asks something else than was recorded');
     return new Error('the record has no answer');
   }
-}
-
-function byName(calls: readonly CallRecord[]): ReadonlyMap<string, readonly CallRecord[]> {
-  const found = new Map<string, CallRecord[]>();
-  for (const call of calls) found.set(callName(call), [...(found.get(callName(call)) ?? []), call]);
-  return found;
 }
 
 /** The engine's answer as far as the record has it. */
@@ -146,35 +149,6 @@ export function answersOfHosted(hosted: HostedModel, temperature: number): NewAn
     },
     check: () => undefined,
   };
-}
-
-/** Calls of hosted models that the agent makes itself: a request that was answered before gets that answer again. */
-export class RecordedHosted {
-  readonly #answers = new Map<string, HostedCallRecord[]>();
-
-  constructor(calls: readonly HostedCallRecord[]) {
-    for (const call of calls) {
-      const name = nameOf(call.model, call.request);
-      this.#answers.set(name, [...(this.#answers.get(name) ?? []), call]);
-    }
-  }
-
-  over(model: string, connection: EngineConnection): EngineConnection {
-    return {
-      ...connection,
-      post: (body, options) => {
-        const { model: _model, ...request } = JSON.parse(body) as CallRequest;
-        const recorded = this.#answers.get(nameOf(model, request))?.shift();
-        return recorded === undefined || recorded.refusal !== null
-          ? connection.post(body, options)
-          : Promise.resolve({ status: 200, retryAfter: null, text: JSON.stringify(hostedCompletion(recorded)) });
-      },
-    };
-  }
-}
-
-function nameOf(model: string, request: CallRequest): string {
-  return canonicalJson([model, request]);
 }
 
 function hostedCompletion({ choices, promptTokens, completionTokens }: HostedCallRecord): object {
