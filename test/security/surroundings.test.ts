@@ -53,7 +53,7 @@ describe('the environment of a child', () => {
     async (key) => {
       vi.stubEnv(key, 'k');
       const context = { spec: { workerCommand: [] }, folders: {}, stack: {} } as unknown as ChildContext;
-      const worker = typescriptWorker(context, 'worker', null).env;
+      const worker = typescriptWorker(context, 'worker', null, 0).env;
       const envs = [worker, gpuWorkerEnvironment(process.env), programEnvironment(process.env)];
       expect(envs.map((env) => env[key])).toEqual([undefined, undefined, undefined]);
       expect((await runCommand('env', [])).output).not.toContain(key);

@@ -9,7 +9,7 @@ import type { KeyedServer } from '../../play/transports/keyed-server.ts';
 import type { Store } from '../../store/store.ts';
 import { findPrivateAddress, type PrivateAddress } from '../process/private-address.ts';
 import type { TemperConfig } from '../config/config.ts';
-import { joinTexts, writeFamilies } from './exposition.ts';
+import { writeFamilies } from './exposition.ts';
 import type { Histogram } from './instruments.ts';
 import { meteredStore } from './metered-store.ts';
 import { metricsKey, serveMetrics, type MetricsAddress } from './metrics-server.ts';
@@ -81,11 +81,7 @@ export class WorkerMetrics {
 
   async collect(): Promise<string> {
     const [runs, sdk] = await Promise.all([this.#runs?.collect() ?? [], this.#readSdk()]);
-    const own = writeFamilies([...runFamilies(runs), ...this.#process.families()]);
-    return joinTexts(
-      [own, sdk].map((text) => ({ text, labels: {} })),
-      isUnbounded,
-    );
+    return writeFamilies([...runFamilies(runs), ...this.#process.families()]) + sdk;
   }
 
   async close(): Promise<void> {
@@ -174,9 +170,6 @@ async function readSdkMetrics({ host, port }: PrivateAddress): Promise<string> {
   const response = await fetch(`http://${host}:${port}/metrics`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   const text = await readBoundedText(response);
   if (!response.ok) throw new Error(`Temporal's SDK answered ${response.status} for its metrics`);
-  return text;
-}
-
-function isUnbounded(line: string): boolean {
-  return OF_MODEL_QUEUE.test(line);
+  const bounded = text.split('\n').filter((line) => !OF_MODEL_QUEUE.test(line));
+  return bounded.join('\n');
 }

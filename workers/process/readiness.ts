@@ -17,25 +17,21 @@ export const TOLD_FD = 3;
 const POLL_MS = 100;
 const ANSWER_MS = 3000;
 
-/** What the child told, if it tells something; null if it ended first. */
-export async function waitUntilReady(
-  ready: Readiness,
-  child: ChildProcess,
-  alive: AbortSignal,
-): Promise<string | null> {
+/** False if the child ended first. */
+export async function waitUntilReady(ready: Readiness, child: ChildProcess, alive: AbortSignal): Promise<boolean> {
   if (ready.kind === 'told') return readTold(child, alive);
   const probe = ready.kind === 'port' ? () => answersPort(ready.port) : () => isHealthy(ready.url);
   while (!alive.aborted) {
-    if (await probe()) return alive.aborted ? null : '';
+    if (await probe()) return !alive.aborted;
     await sleep(POLL_MS);
   }
-  return null;
+  return false;
 }
 
-function readTold(child: ChildProcess, alive: AbortSignal): Promise<string | null> {
+function readTold(child: ChildProcess, alive: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    alive.addEventListener('abort', () => resolve(null), { once: true });
-    splitLines(child.stdio[TOLD_FD] as Readable, resolve);
+    alive.addEventListener('abort', () => resolve(false), { once: true });
+    splitLines(child.stdio[TOLD_FD] as Readable, () => resolve(true));
   });
 }
 

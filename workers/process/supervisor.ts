@@ -9,8 +9,6 @@ import { Standby } from './standby.ts';
 
 export interface Supervised {
   status(): ChildStatus;
-  /** What the child told when it became ready; null unless it is. */
-  told(): string | null;
   /** Process ids of the child and its standby; undefined if missing. */
   pids(): Readonly<Record<string, number | undefined>>;
   /** Ends the child for good; resolves when it is gone. */
@@ -25,7 +23,6 @@ const SETTLED_MS = 30_000;
 export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: StackEvent) => void): Supervised {
   let child: ChildProcess | null = null;
   let state: ChildState = 'starting';
-  let told = '';
   let deaths = 0;
   let deathsInARow = 0;
   let stopping: Promise<void> | null = null;
@@ -58,9 +55,8 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
   };
 
   const watchReadiness = async (started: ChildProcess, alive: AbortSignal) => {
-    const said = await waitUntilReady(spec.ready, started, alive);
-    if (said === null || child !== started || stopping) return;
-    told = said;
+    const isReady = await waitUntilReady(spec.ready, started, alive);
+    if (!isReady || child !== started || stopping) return;
     enter('ready');
     standby.prepare();
   };
@@ -87,5 +83,5 @@ export function supervise(spec: ChildSpec, log: ChildLog, onEvent: (event: Stack
 
   start();
   const pids = () => ({ [name]: child?.pid, [`standby-${name}`]: standby.pid });
-  return { status, pids, told: () => (state === 'ready' ? told : null), stop: () => (stopping ??= stop()) };
+  return { status, pids, stop: () => (stopping ??= stop()) };
 }

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 import { TOLD_FD } from '../process/readiness.ts';
 import { createOutputLogger } from './logs.ts';
-import type { WorkerProcessOptions, WorkerTold } from './worker-settings.ts';
+import type { WorkerProcessOptions } from './worker-settings.ts';
 import { runWorker } from './worker.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as WorkerProcessOptions;
@@ -21,7 +21,7 @@ const fail = (error: unknown): void => {
 process.on('uncaughtException', fail);
 
 try {
-  const onReady = (told: WorkerTold): void => void writeSync(TOLD_FD, `${JSON.stringify(told)}\n`);
+  const onReady = (): void => void writeSync(TOLD_FD, 'ready\n');
   await runWorker({ ...options, signal: ended.signal, logger, ...(options.leash && { onReady }) });
   process.exit(0);
 } catch (error) {

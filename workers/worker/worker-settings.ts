@@ -35,9 +35,3 @@ export interface WorkerProcessOptions {
   /** Null: it serves no metrics. */
   readonly metrics: MetricsAddress | null;
 }
-
-/** One line of JSON from the worker process to the local stack, once it polls. */
-export interface WorkerTold {
-  /** Null: it serves no metrics. */
-  readonly metricsPort: number | null;
-}

@@ -21,7 +21,7 @@ import { openMetrics, type OpenedMetrics, type WorkerMetrics } from '../metrics/
 import { cacheFolder } from '../project/folders.ts';
 import { openConfiguredStore } from '../config/project-store.ts';
 import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
-import { type WorkerTold, engineSettings } from './worker-settings.ts';
+import { engineSettings } from './worker-settings.ts';
 import { PATIENT_THREAD, workflowBundle } from './workflow-bundle.ts';
 import { CONTACT_MS } from '../../core/wire-constants.ts';
 import { isPassing } from '../connection/connection.ts';
@@ -39,7 +39,7 @@ export interface RunWorkerOptions {
   /** In place of the configured port. */
   readonly metricsPort?: number | null;
   /** Called once it polls. */
-  readonly onReady?: (told: WorkerTold) => void;
+  readonly onReady?: () => void;
 }
 
 const RECONNECT_MS = 500;
@@ -109,7 +109,7 @@ async function runMetered(
       const queues = workers.map((worker) => worker.options.taskQueue);
       metrics?.watch({ store, client, agents: names });
       logger.info({ agents: names, queues, ...(metricsPort !== null && { metricsPort }) }, 'worker ready');
-      options.onReady?.({ metricsPort });
+      options.onReady?.();
       wakeWaitingRuns(client, store, names).catch((error: unknown) =>
         logger.warn({ error: String(error) }, 'runs that wait for rewards could not be woken'),
       );

@@ -98,7 +98,19 @@ describe('the GPU worker', () => {
     const context = await contextOf({ engine: { kind: 'vllm', vllm: { url, adapters: { folder } } } });
     vi.stubEnv('TEMPER_VLLM_KEY', 'secret');
     expect(gpuWorker(context).env['TEMPER_VLLM_KEY']).toBe('secret');
-    expect(typescriptWorker(context, 'worker', null).env['TEMPER_VLLM_KEY']).toBeUndefined();
+    expect(typescriptWorker(context, 'worker', null, 0).env['TEMPER_VLLM_KEY']).toBeUndefined();
+  });
+
+  it('leaves the configured port of metrics to the first TypeScript worker, and the ports after it to the others', async () => {
+    const context = await contextOf({ engine: { url }, metrics: { port: 9100 } });
+    const metricsOf = (place: number) => {
+      const { command } = typescriptWorker(context, 'worker', null, place);
+      return (JSON.parse(command.at(-1)!) as { metrics: unknown }).metrics;
+    };
+    expect([metricsOf(0), metricsOf(1)]).toEqual([
+      { host: '127.0.0.1', port: 9100 },
+      { host: '127.0.0.1', port: 9101 },
+    ]);
   });
 
   it.each([

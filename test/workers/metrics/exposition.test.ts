@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { joinTexts, writeFamilies } from '../../../workers/metrics/exposition.ts';
+import { writeFamilies } from '../../../workers/metrics/exposition.ts';
 import { Counter, Histogram } from '../../../workers/metrics/instruments.ts';
 
 test('a histogram counts up to each bound, a counter adds up by labels', () => {
@@ -27,29 +27,4 @@ test('a label cannot end its sample', () => {
   expect(writeFamilies([{ name: 'x', type: 'gauge', help, samples }])).toBe(
     '# HELP x One\\nline.\n# TYPE x gauge\nx{run="a\\"} 1\\n\\\\b"} +Inf\n',
   );
-});
-
-test('texts of several processes become one: each name once, each sample with its process', () => {
-  const text = (value: number) =>
-    `# HELP up Running.\n# TYPE up gauge\nup ${value}\n# HELP s Time.\n# TYPE s histogram\ns_bucket{le="+Inf"} ${value}\ns_sum ${value}\ns_count ${value}\n`;
-  const joined = joinTexts(
-    [
-      { labels: { process: 'a' }, text: text(1) },
-      { labels: { process: 'b' }, text: `${text(2)}# TYPE queue gauge\nqueue{task_queue="secret} {"} 3\n` },
-    ],
-    (line) => line.startsWith('s_count'),
-  );
-  expect(joined).toBe(`# HELP up Running.
-# TYPE up gauge
-up{process="a"} 1
-up{process="b"} 2
-# HELP s Time.
-# TYPE s histogram
-s_bucket{process="a",le="+Inf"} 1
-s_sum{process="a"} 1
-s_bucket{process="b",le="+Inf"} 2
-s_sum{process="b"} 2
-# TYPE queue gauge
-queue{process="b",task_queue="secret} {"} 3
-`);
 });

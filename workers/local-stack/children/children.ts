@@ -114,14 +114,16 @@ export function gpuWorker(context: ChildContext): ChildSpec {
   };
 }
 
-/** The stack's own address passes them on. */
-const FOR_THE_STACK = { host: '127.0.0.1', port: 0 };
-
-/** One process per agent; without an agent one that runs workflows alone. */
-export function typescriptWorker(context: ChildContext, name: string, agentFile: string | null): ChildSpec {
+/** One process per agent; without an agent one that runs workflows alone. `place`: its number among the workers. */
+export function typescriptWorker(
+  context: ChildContext,
+  name: string,
+  agentFile: string | null,
+  place: number,
+): ChildSpec {
   const { spec, folders } = context;
   const agents = agentFile === null ? [] : [agentFile];
-  const metrics = spec.metrics === null ? null : FOR_THE_STACK;
+  const metrics = spec.metrics && { ...spec.metrics, port: spec.metrics.port + place };
   const options: WorkerProcessOptions = { project: folders.project, agents, leash: true, metrics };
   return {
     name,

@@ -1,10 +1,10 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
+import { isIPv6 } from 'node:net';
 import { badConfig } from '../../../core/failures.ts';
 import type { ProjectFolders } from '../../project/folders.ts';
 import { openChildLog, type ChildLog } from '../../process/child-log.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
 import {
-  GPU_WORKER,
   gpuWorker,
   TEMPORAL_SERVER,
   temporalServer,
@@ -13,7 +13,6 @@ import {
   type ChildContext,
 } from '../children/children.ts';
 import { engineKeyOf, localKey } from './engine-key.ts';
-import { metricsUrlOf, serveStackMetrics, urlHost, type MetricsSource } from './stack-metrics.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
 import { readModels, type Models } from '../../base-models/known-models.ts';
 import { markProcess, type ProcessMark } from '../../process/processes.ts';
@@ -55,7 +54,6 @@ export async function createStack(
   const context: ChildContext = { spec, folders, ports, stack: description, engineKey, ui };
   const uiServer = uiKey === null ? null : await serveUi({ port: ports.ui, key: uiKey, temporal: ui });
   const children = new Children(context, onEvent);
-  const metrics = await serveStackMetrics(context, () => children.sources());
   // Models of earlier commands stay: runs that continue or are verified need them.
   const registered = readModels(folders.models);
   let models: Models | null = null;
@@ -79,7 +77,6 @@ export async function createStack(
         ),
     async end() {
       uiServer?.close();
-      await metrics?.close();
       return children.end();
     },
   };
@@ -89,6 +86,8 @@ class Children {
   readonly #context: ChildContext;
   readonly #onEvent: (event: StackEvent) => void;
   readonly #byName = new Map<string, Child>();
+  /** Numbers of the workers: each serves its metrics at a port of its own. */
+  readonly #places = new Map<number, string>();
   #isEnding = false;
 
   constructor(context: ChildContext, onEvent: (event: StackEvent) => void) {
@@ -102,14 +101,6 @@ class Children {
 
   supervised(): Supervised[] {
     return [...this.#byName.values()].map(({ supervised }) => supervised);
-  }
-
-  sources(): MetricsSource[] {
-    const { engineUrl } = this.#context.stack;
-    return [...this.#byName].map(([name, { supervised }]) => ({
-      status: supervised.status(),
-      url: name === GPU_WORKER ? `${engineUrl}/metrics` : metricsUrlOf(supervised.told()),
-    }));
   }
 
   /** Server and GPU worker: they are the first. */
@@ -148,7 +139,10 @@ class Children {
     if (this.#isEnding) return;
     const file = agent?.file ?? null;
     const name = workerName(file, (wanted) => this.#byName.has(wanted));
-    this.#start(typescriptWorker(this.#context, name, file), agent);
+    let place = 0;
+    while (this.#places.has(place)) place += 1;
+    this.#places.set(place, name);
+    this.#start(typescriptWorker(this.#context, name, file, place), agent);
   }
 
   async stop(name: string): Promise<void> {
@@ -156,6 +150,7 @@ class Children {
     await child?.supervised.stop();
     child?.log.close();
     this.#byName.delete(name);
+    for (const [place, worker] of this.#places) if (worker === name) this.#places.delete(place);
   }
 
   /** Workers first: they finish what they can while the server still listens. */
@@ -171,6 +166,8 @@ class Children {
     this.#byName.set(child.name, { supervised: supervise(child, log, this.#onEvent), log, agent });
   }
 }
+
+const urlHost = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 export function describeStack(spec: StackSpec, ports: StackPorts, uiKey: string | null): StackDescription {
   return {

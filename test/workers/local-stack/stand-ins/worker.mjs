@@ -2,6 +2,6 @@
 import { writeSync } from 'node:fs';
 
 const { agents } = JSON.parse(process.argv[2]);
-writeSync(3, '{"metricsPort":null}\n');
+writeSync(3, 'ready\n');
 console.log(JSON.stringify({ level: 'info', msg: 'worker ready', agents }));
 process.stdin.resume().on('close', () => process.exit(0));
