@@ -2,7 +2,7 @@
 import { CheckpointInput, RecordInput, type RunState } from '../core/contract.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { stateKey } from '../store/layout.ts';
-import { isUnreadable } from '../core/later-version.ts';
+import { isUnreadable } from '../core/failures.ts';
 import { addToCurve } from '../store/records/curve.ts';
 import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
 import { pruneAfterStep } from '../store/records/prune.ts';

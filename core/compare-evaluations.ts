@@ -1,5 +1,5 @@
 /** Two policies on the same held-out scenarios: paired by scenario, so that a scenario's difficulty cancels out. Pure. */
-import { estimateMean, type Estimate } from './estimates.ts';
+import { estimateMean, type Estimate } from './statistics.ts';
 
 /** An attempt of an evaluation; null: it failed. */
 export interface Scored {

@@ -4,13 +4,11 @@
  */
 import { z } from 'zod';
 
-import { ExternalConfig } from './contract-external.ts';
+import { ExternalConfig, ProductionConfig, SupervisedConfig } from './contract-sources.ts';
 import { LossConfig } from './contract-losses.ts';
 import { LoraConfig, OptimizerConfig } from './contract-optimizer.ts';
 import { optionsOf } from './contract-options.ts';
-import { ProductionConfig } from './contract-production.ts';
 import { Checkpoint, Role } from './contract-roles.ts';
-import { SupervisedConfig } from './contract-supervised.ts';
 import {
   baseModel,
   BlobRef,

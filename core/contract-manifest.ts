@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { TrainConfig } from './contract-config.ts';
 import { LeagueScores, TrainedRoles } from './contract-roles.ts';
-import { SupervisedStep } from './contract-supervised.ts';
+import { SupervisedStep } from './contract-sources.ts';
 import { baseModel, BlobRef, count, GroupRef, positive, roleName, sha256 } from './contract-values.ts';
 import { RECORD_SCHEMA } from './wire-constants.ts';
 

@@ -8,14 +8,11 @@
 import { z } from 'zod';
 import { RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
 import { RunCosts, StepCosts, Usage } from './contract-costs.ts';
-import { EvalResult } from './contract-evaluation.ts';
-import { AwaitedRewards } from './contract-external.ts';
-import { JudgeSpending, OpenGroup } from './contract-groups.ts';
+import { EvalResult, JudgeSpending, OpenGroup } from './contract-groups.ts';
+import { AwaitedRewards, ExampleRendering, ProductionSource, SupervisedStep } from './contract-sources.ts';
 import { Manifest, StepMetrics } from './contract-manifest.ts';
 import { LoraConfig } from './contract-optimizer.ts';
-import { ProductionSource } from './contract-production.ts';
 import { Checkpoint, LeagueOpponent, LeagueScores, TrainedRoles } from './contract-roles.ts';
-import { ExampleRendering, SupervisedStep } from './contract-supervised.ts';
 import {
   baseModel,
   BlobRef,
@@ -30,15 +27,12 @@ import {
 
 export * from './contract-config.ts';
 export * from './contract-costs.ts';
-export * from './contract-evaluation.ts';
-export * from './contract-external.ts';
 export * from './contract-groups.ts';
 export * from './contract-losses.ts';
 export * from './contract-manifest.ts';
 export * from './contract-optimizer.ts';
-export * from './contract-production.ts';
 export * from './contract-roles.ts';
-export * from './contract-supervised.ts';
+export * from './contract-sources.ts';
 export {
   BASE_MODEL_PATTERN,
   BlobRef,

@@ -1,6 +1,6 @@
 /** Warnings about what held-out scenarios show: one answer for all of them, a goal that stands still, or one that falls. Pure. */
 import type { EvalResult } from './contract.ts';
-import { estimateShare } from './estimates.ts';
+import { estimateShare } from './statistics.ts';
 import { formatNumber, headline, isRate, metricLabel } from './format.ts';
 
 export interface EvaluationWarning {

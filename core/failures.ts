@@ -1,3 +1,5 @@
+import { RECORD_SCHEMA } from './wire-constants.ts';
+
 /** The one list of failure types, each naming the boundary that was crossed; `npm run contract` writes it for Python. */
 export const FAILURES = {
   /** The user's agent threw or returned an invalid result: data, kept with the attempt. */
@@ -75,4 +77,30 @@ export function badConfig(message: string, options?: { cause?: unknown }): Tempe
 /** Failure of the requested work that is neither a bug nor wrong input, such as a worker that does not answer. It crosses no wire. */
 export class WorkFailed extends Error {
   override readonly name = 'WorkFailed';
+}
+
+// Files of a later version of Temper are valid and left alone: only this version cannot read them.
+
+export function laterVersion(name: string, unknown: string): TemperError {
+  return new TemperError(
+    'LaterVersion',
+    `${name} was made by a later version of Temper (${unknown}); upgrade Temper on this host, and leave the file as it is`,
+  );
+}
+
+/** Throws LaterVersion for a record whose `schema` is above this version's, whatever else it says. */
+export function requireKnownSchema(value: unknown, name: string): void {
+  const { schema } = (value ?? {}) as { schema?: unknown };
+  if (typeof schema === 'number' && Number.isInteger(schema) && schema > RECORD_SCHEMA)
+    throw laterVersion(name, `schema ${schema}; this version knows ${RECORD_SCHEMA}`);
+}
+
+/** Whether an object's own bytes are the reason, however often they are read: damage, or a later version. */
+export function isUnreadable(error: unknown): error is TemperError {
+  return error instanceof TemperError && (error.type === 'StoreCorrupt' || error.type === 'LaterVersion');
+}
+
+/** A value as an error message shows it. */
+export function showValue(value: unknown): string {
+  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }

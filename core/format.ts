@@ -1,6 +1,6 @@
 /** Number formats, the same in every command. */
 import type { EvalResult } from './contract.ts';
-import { estimateShare } from './estimates.ts';
+import { estimateShare } from './statistics.ts';
 import { isNamedReward } from './named-rewards.ts';
 
 export function formatNumber(value: number | null | undefined, digits = 3): string {

@@ -3,7 +3,7 @@
  * `reward/<name>`, so that whatever shows metrics shows it.
  */
 import { isReward, REWARD_RULE } from './given-values.ts';
-import { showValue } from './show-value.ts';
+import { showValue } from './failures.ts';
 import type { Metrics } from './statistics.ts';
 
 export type RewardWeights = Readonly<Record<string, number>>;

@@ -1,7 +1,6 @@
 /** Results of rollouts, checked: the reward, as a number or by the weights of named rewards, and the metrics. */
-import { badConfig } from '../core/failures.ts';
+import { badConfig, showValue } from '../core/failures.ts';
 import { findMetricNameProblem, isReward, REWARD_RULE } from '../core/given-values.ts';
-import { showValue } from '../core/show-value.ts';
 import {
   findRewardsProblem,
   isNamedReward,

@@ -1,8 +1,7 @@
 /** Plays one attempt to its end. Returns the recorded attempt; throws when it must be discarded. */
 import type { RolloutConfig } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
+import { showValue, TemperError } from '../core/failures.ts';
 import { createRandom } from '../core/seeds.ts';
-import { showValue } from '../core/show-value.ts';
 import { isReward, REWARD_RULE } from '../core/given-values.ts';
 import type { Metrics } from '../core/statistics.ts';
 import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';

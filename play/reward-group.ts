@@ -1,7 +1,6 @@
 /** Rewards that an agent's own function gives to a whole group at once. Knows nothing of Temporal or of runs. */
-import { showValue } from '../core/show-value.ts';
+import { showValue, TemperError } from '../core/failures.ts';
 import { isReward, REWARD_RULE } from '../core/given-values.ts';
-import { TemperError } from '../core/failures.ts';
 import { findRewardsProblem, splitMetrics, weighRewards, type NamedRewards } from '../core/named-rewards.ts';
 import type { AttemptRecord } from '../store/records/trajectories.ts';
 import type { Agent, FinishedAttempt, Scenario } from './agent.ts';

@@ -9,7 +9,7 @@ import { NO_NEIGHBOURS } from '../../views/attempts/place.ts';
 import { NO_VERDICT } from '../../views/attempts/verdict.ts';
 import { viewAttempt } from '../../views/attempts/view-attempt.ts';
 import { attemptRows } from '../../views/rows/attempt-row.ts';
-import type { Estimate } from '../../core/estimates.ts';
+import type { Estimate } from '../../core/statistics.ts';
 import { markup, type Html } from '../pages/html.ts';
 import { BOUNDS, GROUP_BOUNDS, renderPage } from '../pages/offline-page.ts';
 

@@ -1,7 +1,7 @@
 /** Results of an evaluation with confidence intervals. */
 import { pairedDifferences } from '../../core/compare-evaluations.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { estimateMean, estimateShare, type Estimate } from '../../core/estimates.ts';
+import { estimateMean, estimateShare, type Estimate } from '../../core/statistics.ts';
 import type { AttemptCost } from '../players/attempt-runner.ts';
 import { shortModelName } from '../../core/describe-config.ts';
 import { formatNumber, isRate, metricLabel, sortMetrics } from '../../core/format.ts';

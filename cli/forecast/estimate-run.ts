@@ -1,7 +1,7 @@
 /** A planned run's estimate from a run of the store. */
 import { describeConfigDifferences } from '../../core/config-differences.ts';
 import type { RunConfig } from '../../core/contract.ts';
-import { isUnreadable } from '../../core/later-version.ts';
+import { isUnreadable } from '../../core/failures.ts';
 import { REWARD_GROUP } from '../../core/named-rewards.ts';
 import { findPrice, type FoundPrice, type PriceTable } from '../../core/prices.ts';
 import { isRuler, withJudge } from '../../play/judge/ruler.ts';

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { isUnreadable } from '../../core/later-version.ts';
+import { isUnreadable } from '../../core/failures.ts';
 import { listRuns, readRun, type StoredRun } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 

@@ -1,5 +1,5 @@
 /** Addresses at which each kind of target takes traces, with its headers and attributes of the resource. */
-import { withoutSlash } from '../../core/base-url.ts';
+import { withoutSlash } from '../../core/addresses.ts';
 import type { TraceSettings } from '../../core/contract-trace.ts';
 import { badConfig } from '../../core/failures.ts';
 import { requireKey, type HttpCaller } from '../http.ts';

@@ -2,7 +2,7 @@
  * An MLflow server, by its REST interface 2.0. A metric's key, step, time and value are its identity there, and they come
  * from the store: a repeated delivery changes nothing. A run is found by its tag before it is made.
  */
-import { withoutSlash } from '../../core/base-url.ts';
+import { withoutSlash } from '../../core/addresses.ts';
 import type { MlflowSettings } from '../../core/contract-outbound.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { badConfig } from '../../core/failures.ts';

@@ -2,7 +2,7 @@
  * Weights & Biases without its Python client: `upsertBucket` opens a run, `file_stream` writes rows of its history. The
  * number of a row is its offset there, so that a repeated delivery writes the same rows again.
  */
-import { withoutSlash } from '../../core/base-url.ts';
+import { withoutSlash } from '../../core/addresses.ts';
 import type { WandbSettings } from '../../core/contract-outbound.ts';
 import { callHttp, requireKey, type HttpCaller } from '../http.ts';
 import type { ToldRow, Target, ToldRun, EvalRow } from '../target.ts';

@@ -4,7 +4,7 @@
  */
 import { Pool, type Dispatcher } from 'undici';
 
-import { withoutSlash } from '../../core/base-url.ts';
+import { withoutSlash } from '../../core/addresses.ts';
 import { ENGINE_KEY_VARIABLE, MAX_ANSWER_BYTES } from '../../core/wire-constants.ts';
 
 export interface EngineAddress {

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 
 import { firstIssue, type RolloutConfig } from '../../core/contract.ts';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig, requireKnownSchema } from '../../core/failures.ts';
 import { parseJson } from '../../core/json-text.ts';
-import { requireKnownSchema } from '../../core/later-version.ts';
 import type { Metrics } from '../../core/statistics.ts';
 import { encodeRecord } from '../../store/bytes/journal-records.ts';
 import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';

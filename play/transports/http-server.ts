@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
-import { LOOPBACK_NAMES } from '../../core/loopback.ts';
+import { LOOPBACK_NAMES } from '../../core/addresses.ts';
 import { BODY_TOO_LARGE, MAX_BODY_BYTES, MAX_DEPTH } from '../../core/wire-constants.ts';
 import type { ModelReply } from '../dialects/answer-request.ts';
 

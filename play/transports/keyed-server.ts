@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { badConfig } from '../../core/failures.ts';
-import { LOOPBACK_NAMES } from '../../core/loopback.ts';
+import { LOOPBACK_NAMES } from '../../core/addresses.ts';
 import { Connections } from './gateway-connections.ts';
 import { HttpRefusal, isSameSecret, keyOf, listen } from './http-server.ts';
 

@@ -2,7 +2,7 @@
  * Calls of models that are not the one that is played (an opponent, a judge, a simulated user): the attempt makes them as
  * it calls hosted models. An outage is waited for, and an attempt that is repeated gets the answers that were received.
  */
-import { withoutSlash } from '../../core/base-url.ts';
+import { withoutSlash } from '../../core/addresses.ts';
 import { connectTo } from '../../play/hosted/connect-hosted.ts';
 import { findDialect } from '../../play/dialects/find-dialect.ts';
 import { createFetch } from '../../play/transports/fetch.ts';

@@ -1,14 +1,12 @@
 /** The functions of one group, which a script wrote, as the attempts of an agent. */
 import type { Checkpoint, TrainedRoles } from '../../core/contract.ts';
-import { TemperError, badConfig } from '../../core/failures.ts';
+import { badConfig, showValue, TemperError } from '../../core/failures.ts';
 import type { PlannedLoopGroup } from './plan-loop.ts';
-import { showValue } from '../../core/show-value.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';
 import type { Agent, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { ATTEMPT_HOOKS, attemptHooks } from '../../play/attempt-hooks.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
-import type { RoleResult } from '../../play/roles/role-definition.ts';
-import type { RolePlayers } from '../../play/roles/role-definition.ts';
+import type { RolePlayers, RoleResult } from '../../play/roles/role-definition.ts';
 import { defineAgent } from '../agent/define-agent.ts';
 import { policy } from '../roles/roles.ts';
 import { inRoleOrder, metricsOf, roleRewardsOf } from './attempt-trajectories.ts';

@@ -1,5 +1,5 @@
 /** A judge by its address: an OpenAI-compatible endpoint that the agent's file names. */
-import { withoutSlash } from '../../core/base-url.ts';
+import { withoutSlash } from '../../core/addresses.ts';
 import { badConfig } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';

@@ -1,5 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
-import { requireKnownSchema } from '../../core/later-version.ts';
+import { requireKnownSchema, TemperError } from '../../core/failures.ts';
 
 /** Ends with a newline, as all JSON files of the store. */
 export function encodeJson(value: unknown): Uint8Array {

@@ -28,8 +28,7 @@ import {
   RolloutHeader,
   StepVerdict,
 } from '../../core/contract-records.ts';
-import { TemperError } from '../../core/failures.ts';
-import { laterVersion } from '../../core/later-version.ts';
+import { laterVersion, TemperError } from '../../core/failures.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import type { Store } from '../store.ts';

@@ -2,12 +2,11 @@
 import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
 import type { PairAnswer } from '../../core/bradley-terry.ts';
 import type { ExternalConfig, ReviewConfig } from '../../core/contract.ts';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig, showValue } from '../../core/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import type { Pair } from '../../core/plan-pairs.ts';
 import { turnAnswer } from '../../core/review.ts';
-import { showValue } from '../../core/show-value.ts';
 import { rolloutsKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { findGivenProblem, findTextsProblem } from './given-problems.ts';

@@ -1,7 +1,7 @@
 /** The mistake in what somebody sent as a reward or a comparison; null if there is none. */
 import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
-import { showValue } from '../../core/show-value.ts';
+import { showValue } from '../../core/failures.ts';
 import type { GivenReward } from './give-reward.ts';
 
 export const MAX_BY = 200;

@@ -5,8 +5,7 @@
 import type { z } from 'zod';
 
 import type { Branch, EvalResult, Located, LocateInput, SettingChange } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { isUnreadable } from '../../core/later-version.ts';
+import { isUnreadable, TemperError } from '../../core/failures.ts';
 import { hasWindow } from '../../core/plan-window.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { KEPT_EVALS } from '../../core/run-summary.ts';

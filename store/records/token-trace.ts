@@ -5,8 +5,7 @@
 import { z } from 'zod';
 
 import type { GroupRef } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { requireKnownSchema } from '../../core/later-version.ts';
+import { requireKnownSchema, TemperError } from '../../core/failures.ts';
 import { RECORD_SCHEMA, TOKEN_TRACE_METADATA } from '../../core/wire-constants.ts';
 import { parseStoredJson } from '../bytes/json.ts';
 import { placeOfGroup, tokenTraceKey, type GroupPlace, type StepPlace } from '../layout.ts';

@@ -7,9 +7,8 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import type { AttemptRecord, CallRecord, RolloutHeader } from '../../core/contract-records.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, requireKnownSchema, TemperError } from '../../core/failures.ts';
 import { wellFormedJson } from '../../core/json-text.ts';
-import { requireKnownSchema } from '../../core/later-version.ts';
 import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
 
 export type {

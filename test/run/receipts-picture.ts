@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { estimateMean, type Estimate } from '../../core/estimates.ts';
+import { estimateMean, type Estimate } from '../../core/statistics.ts';
 import type { RunState } from '../../core/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readEvalRollouts, requireRun } from '../../store/records/run-reader.ts';

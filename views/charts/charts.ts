@@ -1,6 +1,6 @@
 /** Curves of a report. */
 import type { EvalResult, StepSummary } from '../../core/contract.ts';
-import { estimateShare, type Estimate } from '../../core/estimates.ts';
+import { estimateShare, type Estimate } from '../../core/statistics.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
 import { isRate, metricLabel, sortMetrics, valueOf } from '../../core/format.ts';
 import { chartSteps, color, type Chart } from './chart.ts';

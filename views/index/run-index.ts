@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { isUnreadable } from '../../core/later-version.ts';
+import { isUnreadable } from '../../core/failures.ts';
 import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { runKey } from '../../store/layout.ts';

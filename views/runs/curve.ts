@@ -1,7 +1,7 @@
 /** A run's curve along a branch and those that it continues. */
 import pLimit from 'p-limit';
 import type { Branch, EvalResult, StepSummary } from '../../core/contract.ts';
-import { estimateMean } from '../../core/estimates.ts';
+import { estimateMean } from '../../core/statistics.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
 import { stepPrefix, stepsPrefix } from '../../store/layout.ts';
 import { childNames, childNumbers } from '../../store/records/children.ts';

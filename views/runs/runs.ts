@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { RunState } from '../../core/contract.ts';
 import { sumUsd } from '../../core/costs.ts';
-import { isUnreadable } from '../../core/later-version.ts';
+import { isUnreadable } from '../../core/failures.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
 import { childNames } from '../../store/records/children.ts';

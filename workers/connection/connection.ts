@@ -10,7 +10,7 @@ import {
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { badConfig, type TemperError } from '../../core/failures.ts';
-import { isLoopback } from '../../core/loopback.ts';
+import { isLoopback } from '../../core/addresses.ts';
 import { definedVariables, unreadableProfile, type TemporalTarget } from './target.ts';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';

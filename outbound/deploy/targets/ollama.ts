@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 
-import { withoutSlash } from '../../../core/base-url.ts';
+import { withoutSlash } from '../../../core/addresses.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 
-import { withoutSlash } from '../../../core/base-url.ts';
+import { withoutSlash } from '../../../core/addresses.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';

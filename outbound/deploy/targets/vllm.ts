@@ -6,7 +6,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join, posix } from 'node:path';
 
-import { withoutSlash } from '../../../core/base-url.ts';
+import { withoutSlash } from '../../../core/addresses.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { badConfig, TemperError } from '../../../core/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';

@@ -1,5 +1,5 @@
 /** An artifact of type `lora` that W&B Inference serves by its name. */
-import { withoutSlash } from '../../../core/base-url.ts';
+import { withoutSlash } from '../../../core/addresses.ts';
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { requireKey } from '../../http.ts';

@@ -1,7 +1,6 @@
 import { EvalResult, firstIssue, isFromLaterVersion } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { laterVersion, TemperError } from '../../../core/failures.ts';
 import { canonicalJson } from '../../../core/hashes.ts';
-import { laterVersion } from '../../../core/later-version.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
 import type { RunPosition } from '../../../core/plan-step.ts';
 import { summariseEval } from '../eval-result.ts';

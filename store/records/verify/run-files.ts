@@ -2,8 +2,7 @@
 import type { z } from 'zod';
 
 import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
-import { isUnreadable } from '../../../core/later-version.ts';
+import { isUnreadable, TemperError } from '../../../core/failures.ts';
 import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
 import {
