@@ -7,10 +7,8 @@ import { deployCommand, deploymentsCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
 import { doctorCommand } from './doctor/command.ts';
-import { estimateCommand } from './estimate/command.ts';
 import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
-import { forkCommand } from './fork/command.ts';
 import { gcCommand } from './gc/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
@@ -25,7 +23,6 @@ import { scheduleCommand } from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
 import { reviewCommand } from './review/command.ts';
 import { setupCommand } from './setup/command.ts';
-import { sftCommand } from './sft/command.ts';
 import { showCommand } from './show/command.ts';
 import { trackCommand } from './track/command.ts';
 import { trainCommand } from './train/command.ts';
@@ -37,7 +34,7 @@ import { workerCommand } from './worker/command.ts';
 
 /** Under the headings of `temper --help`. */
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
-  Start: [initCommand, tryCommand, trainCommand, sftCommand, forkCommand, estimateCommand, scheduleCommand],
+  Start: [initCommand, tryCommand, trainCommand, scheduleCommand],
   'Make data': [scenariosCommand, distillCommand],
   Look: [uiCommand, runsCommand, showCommand, watchCommand, reportCommand, trackCommand, mcpCommand],
   Steer: toCommands(steer),

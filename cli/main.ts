@@ -49,12 +49,16 @@ async function runCommand(
   words: readonly string[],
   environment: CommandEnvironment,
 ): Promise<number> {
-  const asksHelp = words.includes('--help') || words.includes('-h');
-  const projectFlags = asksHelp ? [] : await command.projectFlags?.(environment, command.flags, words);
-  const line = parseCommandLine(command, [...(projectFlags ?? []), ...words]);
-  if (!line.isHelp) return command.run({ ...environment, flags: line.flags, args: line.args });
-  environment.output.line(`${helpOf(command, line.isWhole)}\n\n${glossaryLine(environment.cwd)}`);
-  return EXIT.ok;
+  const line = parseCommandLine(command, words);
+  if (line.isHelp) {
+    environment.output.line(`${helpOf(command, line.isWhole)}\n\n${glossaryLine(environment.cwd)}`);
+    return EXIT.ok;
+  }
+  const context = { ...environment, flags: line.flags, args: line.args };
+  const projectFlags = (await command.projectFlags?.(context)) ?? [];
+  if (projectFlags.length === 0) return command.run(context);
+  const whole = parseCommandLine(command, [...projectFlags, ...words]);
+  return command.run(whole.isHelp ? context : { ...context, flags: whole.flags });
 }
 
 /** Finds the command, or the action that the next word names. */

@@ -155,7 +155,7 @@ const LIMITS: readonly Limit[] = [
     option: 'supervised.steps',
     most: ({ steps }) => steps - 1,
     rule: 'fewer than steps (the run plays its agent after them)',
-    remedy: 'raise steps, or train on the examples alone with temper sft',
+    remedy: 'raise steps, or train on the examples alone (temper train FILE)',
   },
   {
     option: 'warmupSteps',
@@ -242,7 +242,7 @@ function findSourceProblem(config: RunConfig): string | null {
   if (train.baseline !== 'rae')
     return `baseline must be rae with recorded conversations (each is a single attempt, so no group has a mean), got ${train.baseline}; leave baseline out`;
   if (supervised !== undefined)
-    return 'a run must train examples or recorded conversations, got both; leave the warm start out, or train it first with temper sft';
+    return 'a run must train examples or recorded conversations, got both; leave the warm start out, or train it first (temper train FILE)';
   if (roles !== undefined)
     return 'recorded conversations must train an agent without roles (no role is recorded with them); leave roles out';
   if (parent !== null) return null;

@@ -209,9 +209,7 @@ export const RunConfig = z
       'how often a step replaces groups with identical rewards; 0 with external rewards',
     ),
     maxScenarios: ofGroups(positive, 'maximum number of training scenarios'),
-    evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios; of more, a fixed sample', {
-      isMain: true,
-    }),
+    evalScenarios: ofEvaluation(positive, 'maximum number of held-out scenarios; of more, a fixed sample'),
     evalEvery: ofEvaluation(count, 'also evaluate every N steps; 0: only before and after training', {
       isMain: true,
       isSupervised: true,

@@ -41,7 +41,7 @@ export interface OptionMeta {
   readonly because?: string;
   /** Among the flags that most runs need, which `--help` shows. */
   readonly isMain?: true;
-  /** Also acts in runs of examples alone (`temper sft`), as all options of the optimizer do. */
+  /** Also acts in runs of examples alone, as all options of the optimizer do. */
   readonly isSupervised?: true;
 }
 

@@ -93,7 +93,6 @@ export const SupervisedConfig = z
     /** Absent: all steps of the run, and no agent is played. */
     steps: ofWarmStart(positive.optional(), 'how many of `--steps` train them', {
       flag: 'warm-start-steps',
-      isMain: true,
       default: 'one pass over the file',
     }),
     examplesPerStep: ofWarmStart(positive, 'examples per step', { default: '16' }),

@@ -38,7 +38,7 @@ export async function rollBackRun(place: Place, { run, step, set, reason }: Roll
   const { file } = await requireRun(store, run);
   if (file.loop !== undefined)
     throw badConfig(
-      `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper fork ${run}@${step})`,
+      `${run} belongs to a script and cannot be rolled back; fork its checkpoint (backend.forkCheckpoint, or temper train AGENT --from ${run}@${step})`,
     );
   await requireUnprunedStep(store, run, step);
   const server = await requireServer(place);

@@ -1,5 +1,5 @@
 /**
- * Agent of workers of `temper sft`: such a run has examples instead of an agent, and its worker prepares and records
+ * Agent of workers of runs on a file of chats: such a run has examples instead of an agent, and its worker prepares and records
  * it. It imports nothing, so that its hash changes with this file alone.
  */
 export default {

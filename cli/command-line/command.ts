@@ -34,8 +34,8 @@ export interface CommandContext<D extends Definition> extends CommandEnvironment
 export interface Command<F extends Flags = Flags, A extends Arguments = Arguments> extends Definition<F, A> {
   /** Commands of two words, named like `schedule list`. */
   readonly actions?: readonly Command[];
-  /** Words from the project's configuration for these flags; the command line overrides them. */
-  projectFlags?(environment: CommandEnvironment, flags: Flags, words?: readonly string[]): Promise<readonly string[]>;
+  /** Words from the project's configuration for such a call; its own flags override them. */
+  projectFlags?(context: CommandContext<Definition<F, A>>): Promise<readonly string[]>;
   /** Imports the work when it is called, because help and the other commands load this file too. Returns the exit code. */
   run(context: CommandContext<Definition<F, A>>): Promise<number>;
 }

@@ -27,6 +27,8 @@ export function describeFlagRules({ needs = [], excludes = [] }: Pick<Flag, 'nee
   return rules.length === 0 ? '' : ` (${rules.join(', ')})`;
 }
 
+/** `--a, --b or --c`. */
 function either(rules: readonly string[]): string {
-  return rules.map((rule) => `--${rule}`).join(' or ');
+  const names = rules.map((rule) => `--${rule}`);
+  return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((text) => text !== '').join(' or ');
 }

@@ -11,6 +11,7 @@ export const TRACK_FLAGS = {
     placeholder: 'NAME',
     description: 'tracker to tell: wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; repeatable',
     default: 'those of track in temporal.config.ts; none switches them off',
+    excludes: ['estimate'],
   },
   trace: {
     heading,
@@ -19,6 +20,7 @@ export const TRACK_FLAGS = {
     description:
       'where to send attempts as traces: otlp, langfuse, weave, mlflow-traces, or a name of trace; repeatable',
     default: 'those of trace in temporal.config.ts; none switches them off',
+    excludes: ['estimate'],
   },
 } as const;
 

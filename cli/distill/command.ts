@@ -2,7 +2,7 @@ import { CHECKPOINT_ARGUMENT, defineCommand } from '../command-line/command.ts';
 
 export const distillCommand = defineCommand({
   name: 'distill',
-  summary: 'write the best attempts as a file of chats for temper sft',
+  summary: 'write the best attempts as a file of chats for temper train',
   details: [
     'CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those',
     'that this checkpoint played. With roles, those of the policy main are taken, or those of RUN:POLICY.',

@@ -8,7 +8,7 @@ import { isRuler, withJudge } from '../../play/judge/ruler.ts';
 import { requireRun, type StoredRun } from '../../store/records/run-reader.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import type { RunPlan } from '../planning/plan-run.ts';
+import type { RunPlan } from '../planning/run-plan.ts';
 import { readRuns } from '../runs/read-runs.ts';
 import { forecast, type Forecast } from './forecast.ts';
 import { measureRun, type Measured } from './measure.ts';

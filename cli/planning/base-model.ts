@@ -1,5 +1,5 @@
 /** Base model of `--base-model` or `--model`, under the name that a run records. */
-import { isBuiltIn, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
+import { isBuiltIn, isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
@@ -17,6 +17,21 @@ export async function readBaseModel(
 ): Promise<BaseModel> {
   const { models } = await loadConfig(project, env);
   return resolveBaseModel(text, cwd, project, models, { hasTemplate });
+}
+
+/** Resolves a configured or built-in model: workers that were started elsewhere know no others. */
+export async function readConfiguredModel(
+  text: string,
+  { project, cwd, env }: ModelContext,
+  hasTemplate: boolean,
+): Promise<BaseModel> {
+  const { models: configured } = await loadConfig(project, env);
+  const model = resolveBaseModel(text, cwd, project, configured, { hasTemplate });
+  if (isConfigured(model, configured)) return model;
+  const { name, models } = model;
+  throw new UsageError(
+    `workers started later would not know --base-model ${text}; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: ${JSON.stringify(models[name])} }) and pass --base-model ${name}`,
+  );
 }
 
 /** Pins a model of the hub to a commit and downloads it. `recorded`: its name in an existing run or a parent. */

@@ -38,7 +38,7 @@ export function checkRunName(name: string): string {
 }
 
 export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
-  const differences = describeConfigDifferences(recorded, asked).map((difference) => nameFlag(difference, asked));
+  const differences = describeConfigDifferences(recorded, asked).map(nameFlag);
   if (differences.length === 0) return;
   throw new UsageError(
     `the run ${asked.run} exists with another configuration (recorded → requested): ${differences.join(', ')}; pass another --run, or the recorded values`,
@@ -46,8 +46,8 @@ export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
 }
 
 /** `train.lora.rank: 16 → 8` as a person typed it: `--lora-rank: 16 → 8`. */
-function nameFlag(difference: string, config: RunConfig): string {
+function nameFlag(difference: string): string {
   const [path = ''] = difference.split(':', 1);
-  const flag = flagOf(path, config);
+  const flag = flagOf(path);
   return flag === null ? difference : `--${flag}${difference.slice(path.length)}`;
 }

@@ -17,7 +17,7 @@ import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { isBuiltIn } from '../../workers/base-models/base-model.ts';
-import type { RunPlan } from './plan-run.ts';
+import type { RunPlan } from './run-plan.ts';
 
 /** Smaller models always fit: planning would waste seconds. */
 const SMALL_MODEL_BYTES = 256 << 20;

@@ -6,14 +6,12 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import type { RunFlag } from './run-flag.ts';
 import { RUN_FLAGS } from './run-flag-table.ts';
 
-/** Leaves out what the command does not take. */
 export async function readProjectFlags(
   { project, env }: Pick<CommandEnvironment, 'project' | 'env'>,
-  taken: object,
+  isTaken: (name: string) => boolean,
 ): Promise<string[]> {
   const { train } = await loadConfig(project, env);
-  const words = flagText({ train });
-  return words.filter((word) => Object.hasOwn(taken, word.slice(2).split('=', 1)[0] ?? ''));
+  return flagText({ train }).filter((word) => isTaken(word.slice(2).split('=', 1)[0]!));
 }
 
 export function flagText({ train }: Pick<TemperConfig, 'train'>): string[] {

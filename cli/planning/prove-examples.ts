@@ -7,7 +7,7 @@ import { plural } from '../../core/format.ts';
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { findLocalModel } from './base-model.ts';
-import type { RunPlan } from './plan-run.ts';
+import type { RunPlan } from './run-plan.ts';
 
 /** Refuses an example that cannot be rendered, by its line. Returns the tokens of the longest one; null if unknown. */
 export async function proveExamples(plan: RunPlan, context: CommandEnvironment): Promise<number | null> {

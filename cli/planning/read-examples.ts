@@ -63,21 +63,3 @@ export function supervisedFields(values: ReadonlyMap<string, unknown>): Map<stri
   const found = [...values].filter(([path]) => path.startsWith(SUPERVISED));
   return new Map(found.map(([path, value]) => [path.slice(SUPERVISED.length), value]));
 }
-
-export interface WarmStart {
-  readonly options: { supervised?: SupervisedConfig };
-  readonly examples: Uint8Array | null;
-}
-
-/** Reads `--warm-start FILE`: the first steps train its examples. */
-export async function readWarmStart(
-  file: string | null,
-  values: ReadonlyMap<string, unknown>,
-  cwd: string,
-): Promise<WarmStart> {
-  if (file === null) return { options: {}, examples: null };
-  const examples = await readExamplesFile(file, cwd);
-  const supervised = planSupervisedSteps(examples, supervisedFields(values));
-  const steps = supervised.steps ?? stepsOfEpochs(supervised, 1);
-  return { options: { supervised: { ...supervised, steps } }, examples: examples.bytes };
-}

@@ -1,27 +1,19 @@
-/** Runs and schedules that train recorded conversations: where they start, and what their flags mean. */
-import type { Checkpoint, ProductionConfig, ProductionSource } from '../../core/contract.ts';
-import { describeLeftOut } from '../../core/production.ts';
-import { layoutOf, type RunOptions } from '../../core/run-defaults.ts';
-import type { FlagValues } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
+/** Runs that train recorded conversations: where they start, and which conversations they train. */
+import type { Checkpoint, ProductionConfig, ProductionSource, RunConfig } from '../../core/contract.ts';
 import { plural } from '../../core/format.ts';
+import { describeLeftOut, describeTooFew } from '../../core/production.ts';
+import { layoutOf, type RunOptions } from '../../core/run-defaults.ts';
+import { readAncestors } from '../../store/records/ancestors.ts';
+import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
+import type { ChoiceRules, ChosenConversations } from '../../store/records/production-choice.ts';
+import { chooseRecorded, takeRecorded } from '../../store/records/production-dataset.ts';
+import { findServing } from '../../store/records/serving-checkpoint.ts';
+import type { Store } from '../../store/store.ts';
+import { UsageError, WorkFailed } from '../command-line/errors.ts';
 import type { Parent } from './find-parent.ts';
-import { CONVERSATIONS_PER_STEP, MAX_POLICY_AGE, PLAY_FLAGS, type PRODUCTION_FLAGS } from './production-flags.ts';
 
-type ProductionFlags = FlagValues<typeof PRODUCTION_FLAGS>;
-
-/** Null: the agent is played. */
-export function readProductionSource(flags: ProductionFlags): ProductionSource | null {
-  const { 'from-production': run, 'at-least': atLeast, 'max-policy-age': maxPolicyAge, epochs } = flags;
-  if (run === null) return null;
-  return { run, atLeast: atLeast ?? 1, maxPolicyAge: maxPolicyAge ?? MAX_POLICY_AGE, epochs: epochs ?? 1 };
-}
-
-export function refusePlayFlags(flags: Readonly<Record<string, unknown>>): void {
-  for (const [name, because] of Object.entries(PLAY_FLAGS))
-    if ((flags[name] ?? null) !== null)
-      throw new UsageError(`--${name} has no effect with --from-production: ${because}`);
-}
+/** Conversations of a step: single attempts are noisier than groups. */
+export const CONVERSATIONS_PER_STEP = 32;
 
 /** Options of a run that starts from `parent`: its weights, sampling and optimizer, as for a run on chats. */
 export function productionOptions({
@@ -36,6 +28,54 @@ export function productionOptions({
     groupsPerStep: CONVERSATIONS_PER_STEP,
     judge: null,
   };
+}
+
+/** The checkpoint that serves the run, or for an existing run the one that it started from. */
+export async function findServingParent(
+  store: Store,
+  { run: served }: ProductionSource,
+  recorded: RunConfig | null,
+): Promise<Parent> {
+  const checkpoint = recorded?.parent ?? (await findServing(store, served));
+  return { ...(await findConfiguredCheckpoint(store, checkpoint)), checkpoint };
+}
+
+interface Choosing {
+  readonly run: string;
+  readonly parent: Parent;
+  readonly recorded: RunConfig | null;
+  readonly store: Store;
+}
+
+async function rulesOf({ maxPolicyAge }: ProductionSource, { run, parent, store }: Choosing): Promise<ChoiceRules> {
+  return { run, ancestors: await readAncestors(store, parent.checkpoint, maxPolicyAge) };
+}
+
+/** Those of an existing run; for a new one, what stands for as many as there are. Nothing is taken yet. */
+export async function expectChosen(source: ProductionSource, choosing: Choosing): Promise<ProductionConfig> {
+  const { parent, recorded, store } = choosing;
+  if (recorded?.production !== undefined) return recorded.production;
+  if (recorded !== null)
+    throw new UsageError(
+      `the run ${recorded.run} exists and trains no recorded conversations; pass another --run for those of ${source.run}`,
+    );
+  const choice = await chooseRecorded(store, source.run, await rulesOf(source, choosing));
+  const { length } = choice.conversations;
+  if (length < source.atLeast) throw tooFew(source, choice);
+  return expectProduction({ ...source, atLeast: length }, parent.checkpoint);
+}
+
+/** From here on the conversations are this run's. */
+export async function takeChosen(source: ProductionSource, choosing: Choosing): Promise<ProductionConfig> {
+  const taken = await takeRecorded(choosing.store, source.run, await rulesOf(source, choosing));
+  if (taken === null) throw tooFew(source, { conversations: [], trainedBefore: 0, leftOut: {} });
+  return taken;
+}
+
+function tooFew(source: ProductionSource, { conversations, leftOut }: ChosenConversations): WorkFailed {
+  return new WorkFailed(
+    `${describeTooFew(source, { found: conversations.length, leftOut })}; wait for more feedback, or lower --at-least`,
+  );
 }
 
 /** Stands for conversations that are not chosen yet, so that the rules of such a run are checked. */
@@ -54,7 +94,7 @@ export function expectProduction(
 }
 
 /** `412 conversations of demo with feedback, left out: 3 redacted`. */
-export function tellConversations({
+export function describeConversations({
   run,
   conversations,
   leftOut,

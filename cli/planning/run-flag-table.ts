@@ -12,7 +12,7 @@ export const RUN_FLAGS = {
   'minimum-group-size': { kind: 'integer', placeholder: 'N', path: 'minimumGroupSize', description: 'minimum of successful attempts for a group to be trained', default: '2', heading: 'Scenarios and groups' },
   'replacement-rounds': { kind: 'integer', placeholder: 'N', path: 'replacementRounds', description: 'how often a step replaces groups with identical rewards; 0 with external rewards', default: '1', heading: 'Scenarios and groups' },
   'max-scenarios': { kind: 'integer', placeholder: 'N', path: 'maxScenarios', description: 'maximum number of training scenarios', default: '10000', heading: 'Scenarios and groups' },
-  'eval-scenarios': { kind: 'integer', placeholder: 'N', path: 'evalScenarios', description: 'maximum number of held-out scenarios; of more, a fixed sample', default: '200', heading: 'Evaluation', isMain: true },
+  'eval-scenarios': { kind: 'integer', placeholder: 'N', path: 'evalScenarios', description: 'maximum number of held-out scenarios; of more, a fixed sample', default: '200', heading: 'Evaluation' },
   'eval-every': { kind: 'integer', placeholder: 'N', path: 'evalEvery', description: 'also evaluate every N steps; 0: only before and after training', default: '0', heading: 'Evaluation', isMain: true },
   'learning-rate': { kind: 'number', placeholder: 'X', path: 'learningRate', description: 'learning rate of AdamW', default: '5e-5; 5e-6 with --full-fine-tuning', heading: 'Optimizer and adapter', isMain: true },
   'learning-rate-schedule': { kind: 'choice', placeholder: 'NAME', choices: [ 'constant', 'linear', 'cosine' ], path: 'learningRateSchedule', description: 'constant, linear or cosine', default: 'constant', heading: 'Optimizer and adapter', isMain: true },
@@ -82,38 +82,13 @@ export const RUN_FLAGS = {
 
 export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);
 
-export const SUPERVISED_RUN_FLAGS = {
-  'base-model': RUN_FLAGS['base-model'],
-  'seed': RUN_FLAGS['seed'],
-  'eval-every': RUN_FLAGS['eval-every'],
-  'learning-rate': RUN_FLAGS['learning-rate'],
-  'learning-rate-schedule': RUN_FLAGS['learning-rate-schedule'],
-  'final-learning-rate-share': RUN_FLAGS['final-learning-rate-share'],
-  'learning-rate-restarts': RUN_FLAGS['learning-rate-restarts'],
-  'warmup-steps': RUN_FLAGS['warmup-steps'],
-  'weight-decay': RUN_FLAGS['weight-decay'],
-  'max-grad-norm': RUN_FLAGS['max-grad-norm'],
-  'optimizer': RUN_FLAGS['optimizer'],
-  'beta1': RUN_FLAGS['beta1'],
-  'beta2': RUN_FLAGS['beta2'],
-  'adam-epsilon': RUN_FLAGS['adam-epsilon'],
-  'full-fine-tuning': RUN_FLAGS['full-fine-tuning'],
-  'lora-rank': RUN_FLAGS['lora-rank'],
-  'lora-alpha': RUN_FLAGS['lora-alpha'],
-  'lora-target-modules': RUN_FLAGS['lora-target-modules'],
-  'lora-layers': RUN_FLAGS['lora-layers'],
-  'lora-rslora': RUN_FLAGS['lora-rslora'],
-  'lora-dora': RUN_FLAGS['lora-dora'],
-  'lora-dropout': RUN_FLAGS['lora-dropout'],
-  'micro-batch-tokens': RUN_FLAGS['micro-batch-tokens'],
-  'packing': RUN_FLAGS['packing'],
-  'chat-template': RUN_FLAGS['chat-template'],
-  'chat-template-kwargs': RUN_FLAGS['chat-template-kwargs'],
-  'gpu-usd-per-hour': RUN_FLAGS['gpu-usd-per-hour'],
-  'max-cost-usd': RUN_FLAGS['max-cost-usd'],
-  'max-hours': RUN_FLAGS['max-hours'],
-  'keep-all': RUN_FLAGS['keep-all'],
-  'continue-as-new-every': RUN_FLAGS['continue-as-new-every'],
+export const SUPERVISED_FLAGS: readonly string[] = ['base-model', 'seed', 'eval-every', 'learning-rate', 'learning-rate-schedule', 'final-learning-rate-share', 'learning-rate-restarts', 'warmup-steps', 'weight-decay', 'max-grad-norm', 'optimizer', 'beta1', 'beta2', 'adam-epsilon', 'full-fine-tuning', 'lora-rank', 'lora-alpha', 'lora-target-modules', 'lora-layers', 'lora-rslora', 'lora-dora', 'lora-dropout', 'micro-batch-tokens', 'packing', 'chat-template', 'chat-template-kwargs', 'gpu-usd-per-hour', 'max-cost-usd', 'max-hours', 'keep-all', 'continue-as-new-every'];
+
+export const WARM_START_FLAGS = {
+  'warm-start': { kind: 'text', placeholder: 'FILE', path: 'supervised.dataset.sha256', description: 'JSON lines of chats that the first steps train before the agent is played', heading: 'Warm start', isMain: true },
+  'warm-start-steps': { kind: 'integer', placeholder: 'N', path: 'supervised.steps', description: 'how many of --steps train them', default: 'one pass over the file', heading: 'Warm start', needs: [ 'warm-start' ] },
+  'warm-start-learning-rate': { kind: 'number', placeholder: 'X', path: 'supervised.learningRate', description: 'learning rate of these steps', default: '--learning-rate', heading: 'Warm start', needs: [ 'warm-start' ] },
+  'warm-start-learning-rate-schedule': { kind: 'choice', placeholder: 'NAME', choices: [ 'constant', 'linear', 'cosine' ], path: 'supervised.learningRateSchedule', description: 'constant, linear or cosine, down to a tenth at the last of these steps', default: 'constant', heading: 'Warm start', needs: [ 'warm-start' ] },
 } as const satisfies Rows;
 
 export const EXAMPLE_FLAGS = {
@@ -122,16 +97,4 @@ export const EXAMPLE_FLAGS = {
   'max-example-tokens': { kind: 'integer', placeholder: 'N', path: 'supervised.maxExampleTokens', description: 'token limit of an example', default: "the model's context window", heading: 'Warm start' },
   'overlong': { kind: 'choice', placeholder: 'NAME', choices: [ 'mask', 'truncate', 'refuse' ], path: 'supervised.overlong', description: 'examples above the limit: mask leaves them out, truncate cuts them, refuse ends the run', default: 'mask', heading: 'Warm start' },
   'held-out-examples': { kind: 'integer', placeholder: 'N', path: 'supervised.heldOut', description: 'examples that are held out and scored', default: 'a tenth, at most 200', heading: 'Warm start' },
-} as const satisfies Rows;
-
-export const WARM_START_FLAGS = {
-  'warm-start': { kind: 'text', placeholder: 'FILE', path: 'supervised.dataset.sha256', description: 'JSON lines of chats that the first steps train before the agent is played', heading: 'Warm start', isMain: true },
-  'warm-start-steps': { kind: 'integer', placeholder: 'N', path: 'supervised.steps', description: 'how many of --steps train them', default: 'one pass over the file', heading: 'Warm start', isMain: true, needs: [ 'warm-start' ] },
-  'warm-start-examples-per-step': { ...EXAMPLE_FLAGS['examples-per-step'], needs: ['warm-start'] },
-  'warm-start-turns': { ...EXAMPLE_FLAGS['turns'], needs: ['warm-start'] },
-  'warm-start-max-example-tokens': { ...EXAMPLE_FLAGS['max-example-tokens'], needs: ['warm-start'] },
-  'warm-start-overlong': { ...EXAMPLE_FLAGS['overlong'], needs: ['warm-start'] },
-  'warm-start-held-out-examples': { ...EXAMPLE_FLAGS['held-out-examples'], needs: ['warm-start'] },
-  'warm-start-learning-rate': { kind: 'number', placeholder: 'X', path: 'supervised.learningRate', description: 'learning rate of these steps', default: '--learning-rate', heading: 'Warm start', needs: [ 'warm-start' ] },
-  'warm-start-learning-rate-schedule': { kind: 'choice', placeholder: 'NAME', choices: [ 'constant', 'linear', 'cosine' ], path: 'supervised.learningRateSchedule', description: 'constant, linear or cosine, down to a tenth at the last of these steps', default: 'constant', heading: 'Warm start', needs: [ 'warm-start' ] },
 } as const satisfies Rows;

@@ -7,21 +7,14 @@ import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import type { ChatTemplate } from './chat-template.ts';
 import { NONE } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { isSupervisedOnly, SUPERVISED } from '../../core/supervised.ts';
+import { SUPERVISED } from '../../core/supervised.ts';
 import type { RunFlag } from './run-flag.ts';
 import { EXAMPLE_FLAGS, RUN_FLAG_ROWS, WARM_START_FLAGS } from './run-flag-table.ts';
 
-type FlagRows = typeof RUN_FLAG_ROWS;
-
 const LORA = 'train.lora';
 
-/** Flag rows of a run; supervised runs name the flags of their examples differently. */
-const WITH_EXAMPLES: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(EXAMPLE_FLAGS)];
-const WITH_WARM_START: FlagRows = [...RUN_FLAG_ROWS, ...Object.entries(WARM_START_FLAGS)];
-
-function rowsOf(config: Pick<RunOptions, 'supervised'>): FlagRows {
-  return isSupervisedOnly(config) ? WITH_EXAMPLES : WITH_WARM_START;
-}
+/** Every flag that sets a field. */
+const ROWS: typeof RUN_FLAG_ROWS = [...RUN_FLAG_ROWS, ...Object.entries({ ...WARM_START_FLAGS, ...EXAMPLE_FLAGS })];
 
 /**
  * Given values by the path of their field, to override the defaults. Without what is resolved elsewhere: the base model's
@@ -34,8 +27,7 @@ export function fieldsOf(
 ): ReadonlyMap<string, unknown> {
   const found = { 'chat-template': template?.sha256 ?? null, 'kl-reference': reference };
   const values = new Map<string, unknown>(Object.entries({ ...flags, ...found }));
-  const all: FlagRows = [...WITH_EXAMPLES, ...Object.entries(WARM_START_FLAGS)];
-  const rows = all.filter(([flag]) => (values.get(flag) ?? null) !== null);
+  const rows = ROWS.filter(([flag]) => (values.get(flag) ?? null) !== null);
   return new Map(
     rows
       .filter(([flag]) => flag !== 'base-model' && flag !== 'warm-start')
@@ -48,9 +40,9 @@ function recordedAs({ value, kind }: RunFlag, given: unknown): unknown {
   return value === undefined || given === false ? given : value;
 }
 
-/** Flag that sets a field of such a run; null if none does. */
-export function flagOf(path: string, config: Pick<RunOptions, 'supervised'> = {}): string | null {
-  return rowsOf(config).find(([, row]) => row.path === path)?.[0] ?? null;
+/** Flag that sets a field of a run; null if none does. */
+export function flagOf(path: string): string | null {
+  return ROWS.find(([, row]) => row.path === path)?.[0] ?? null;
 }
 
 export function loraFlag({ option }: LoraDifference): string {
@@ -59,22 +51,20 @@ export function loraFlag({ option }: LoraDifference): string {
 
 /** Overrides `start` and the defaults by the given values. Checks each field's schema, then the rules between fields. */
 export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unknown>): RunConfig {
-  const rows = rowsOf(start);
   const options = structuredClone(start) as unknown as Record<string, unknown>;
-  const help = isSupervisedOnly(start) ? 'temper sft --help' : 'temper train --help';
   for (const [path, value] of values) {
     if (path === LORA && value === false) {
       keepAdapter(start, options);
       continue;
     }
-    const found = rows.find(([, row]) => row.path === path);
-    if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help });
+    const found = ROWS.find(([, row]) => row.path === path);
+    if (found !== undefined) checkField(found[1], value, { name: `--${found[0]}`, help: 'temper train --help' });
     setPath(options, path.split('.'), value);
   }
   try {
     return RunConfig.parse(defaultRunConfig(options as RunOptions));
   } catch (error) {
-    if (error instanceof TemperError) throw new UsageError(nameFlags(error.message, rows), { cause: error });
+    if (error instanceof TemperError) throw new UsageError(nameFlags(error.message), { cause: error });
     throw error;
   }
 }
@@ -118,8 +108,8 @@ function describeRule(issue: z.core.$ZodIssue): string {
 }
 
 /** Replaces names of fields, such as `groupSize` or `loss.name`, by the flags that the user typed. */
-function nameFlags(message: string, rows: FlagRows): string {
-  return rows.reduce((text, [flag, { path, value }]) => {
+function nameFlags(message: string): string {
+  return ROWS.reduce((text, [flag, { path, value }]) => {
     if (value === null) return text;
     if (path.startsWith(SUPERVISED)) return text.replaceAll(new RegExp(`\\b${path}\\b`, 'g'), `--${flag}`);
     const field = path.split('.').at(-1)!;

@@ -6,7 +6,7 @@ import {
   type CommandContext,
 } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { PRODUCTION_FLAGS, takenBy } from '../planning/production-flags.ts';
+import { PRODUCTION_FLAGS, readRunSource, takesFromProject } from '../planning/run-source.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 const NAME_ARGUMENT = { placeholder: 'NAME' };
@@ -51,15 +51,19 @@ export const scheduleCreateCommand = defineCommand({
     },
     ...RUN_FLAGS,
     ...PRODUCTION_FLAGS,
+    epochs: { ...PRODUCTION_FLAGS.epochs, needs: ['from-production'] },
   },
   absent: {
     adapter:
       'every run after the first starts from trained weights; to start from a PEFT adapter, run temper train AGENT --adapter FOLDER and pass its run as --from',
     'warm-start':
-      'every run after the first starts from trained weights; to start from chats, run temper sft FILE and pass its run as --from',
+      'every run after the first starts from trained weights; to start from chats, run temper train FILE and pass its run as --from',
   },
-  projectFlags: async (environment, flags, words) =>
-    (await import('../planning/project-flags.ts')).readProjectFlags(environment, takenBy(flags, words)),
+  async projectFlags(context) {
+    const { readProjectFlags } = await import('../planning/project-flags.ts');
+    const source = readRunSource({ source: context.args.agent, flags: context.flags });
+    return readProjectFlags(context, (name) => takesFromProject(source, null, name));
+  },
   run: async (context): Promise<number> => (await import('./create.ts')).scheduleCreate(context),
 });
 

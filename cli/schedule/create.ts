@@ -21,8 +21,6 @@ import type { ProjectPlace } from '../../operations/server.ts';
 import { formatTime } from '../../core/format.ts';
 import { describeWork } from './describe.ts';
 import type { ScheduleCreateContext } from './command.ts';
-import { readProductionSource } from '../planning/read-production.ts';
-import { planProductionSchedule } from './plan-production-schedule.ts';
 import { planSchedule, type SchedulePlan, type Timing } from './plan-schedule.ts';
 import { withSchedules } from './server.ts';
 
@@ -30,8 +28,7 @@ import { withSchedules } from './server.ts';
 const CATCH_UP_MINUTES = 10;
 
 export async function scheduleCreate(context: ScheduleCreateContext): Promise<number> {
-  const source = readProductionSource(context.flags);
-  let plan = await (source === null ? planSchedule(context) : planProductionSchedule(context, source));
+  let plan = await planSchedule(context);
   const { template, store, config } = plan;
   if (template !== null) {
     const tried = { template, isInherited: false, baseModel: config.baseModel, models: {} };

@@ -1,30 +1,20 @@
 /** Plan of a schedule from flags, with all checks that need no server. */
 import type { Checkpoint, ProductionSource, RunConfig } from '../../core/contract.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
-import { layoutOf } from '../../core/run-defaults.ts';
-import { roleTrainOptions } from '../../core/roles.ts';
-import { parseCron, parseInterval } from './schedule-timing.ts';
+import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
+import { findProductionStart } from '../../store/records/production-firings.ts';
 import { requireRun } from '../../store/records/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/schedules.ts';
-import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config/config.ts';
-import type { CommandEnvironment } from '../command-line/command.ts';
-import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
-import { readCheckpointName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { openProjectStore } from '../../workers/config/project-store.ts';
-import { isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
-import { requireBaseModel } from '../planning/base-model.ts';
+import { readCheckpointName } from '../command-line/values.ts';
+import type { ChatTemplate } from '../planning/chat-template.ts';
+import { draftRun, type RunRequest } from '../planning/draft-run.ts';
 import type { Parent } from '../planning/find-parent.ts';
-import { loadAgent } from '../planning/load-agent.ts';
-import { judgeOptions } from '../planning/check-judge.ts';
-import { readKlReference } from '../planning/kl-reference.ts';
-import { checkAsked, pinRun } from '../planning/plan-run.ts';
-import { roleOptions } from '../planning/read-roles.ts';
-import { applyRunFlags, fieldsOf } from '../planning/run-flags.ts';
+import { readRunSource } from '../planning/run-source.ts';
 import type { ScheduleCreateContext } from './command.ts';
+import { parseCron, parseInterval } from './schedule-timing.ts';
 
 export interface SchedulePlan {
   readonly name: string;
@@ -47,30 +37,36 @@ export type Timing =
   | { readonly text: string; readonly everyMs: null; readonly cron: string };
 
 export async function planSchedule(context: ScheduleCreateContext): Promise<SchedulePlan> {
-  const { flags, args, project, cwd, env } = context;
+  const { flags, args } = context;
   const name = checkScheduleName(flags.name);
   const timing = parseTiming(flags);
-  const agentFile = await loadAgent(args.agent, cwd);
-  const template = await readChatTemplate(flags['chat-template'], cwd);
-  const named = requireBaseModel(flags, ', a name of temporal.config.ts');
-  const model = await readConfiguredModel(named, context, template !== null);
-  const store = await openProjectStore(project, env);
-  const lineage = await findLineage(store, name);
-  const from = await findFrom(store, flags.from, name, lineage);
-  const parent = lineage ?? from;
-  const { agent } = agentFile;
-  const names = { run: name, agent: agent.name, baseModel: model.name };
-  const reference = await readKlReference(store, flags['kl-reference'], null);
-  const values = fieldsOf(flags, template, reference?.adapter);
-  const train = { ...layoutOf(parent?.config ?? null), ...roleTrainOptions(agent) };
-  const ofAgent = { ...judgeOptions(agent), ...(await roleOptions(agent, { store, env })) };
-  const asked = applyRunFlags({ ...names, ...ofAgent, train }, values);
-  const run = { asked, model, agentFile, parent, known: null, adapter: null, reference, store, flags: null };
-  await checkAsked(run, context);
-  const { config } = await pinRun(run, context);
+  const source = readRunSource({ source: args.agent, flags });
+  if (source.kind === 'chats')
+    throw new UsageError(`a schedule needs an agent, got the file of chats ${source.file}; name the agent's file`);
+  const production = source.kind === 'production' ? source.production : null;
+  let from: Checkpoint | null = null;
+  const request: RunRequest = {
+    source,
+    name,
+    async start(store) {
+      const start = await (production === null
+        ? findStart(store, flags.from, name)
+        : findServed(store, flags.from, production));
+      ({ from } = start);
+      return start.parent;
+    },
+    flags,
+    engine: null,
+  };
+  const { config, parent, template, store } = await draftRun(context, request);
   await store.checkWritable();
   const begins = parent?.checkpoint ?? null;
-  return { name, timing, config, from: from?.checkpoint ?? null, begins, template, store, production: null };
+  return { name, timing, config: asTemplate(config), from, begins, template, store, production };
+}
+
+/** Each firing sets them. */
+function asTemplate({ production: _production, ...config }: RunConfig): RunConfig {
+  return { ...config, parent: null };
 }
 
 export function checkScheduleName(name: string): string {
@@ -86,40 +82,28 @@ export function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Ti
   throw new UsageError("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");
 }
 
-/** Resolves a configured or built-in model: the workers of the firings know no others. */
-export async function readConfiguredModel(
-  text: string,
-  { cwd, project, env }: Pick<CommandEnvironment, 'cwd' | 'project' | 'env'>,
-  hasTemplate: boolean,
-): Promise<BaseModel> {
-  const { models: configured } = await loadConfig(project, env);
-  const model = resolveBaseModel(text, cwd, project, configured, { hasTemplate });
-  if (isConfigured(model, configured)) return model;
-  const { name, models } = model;
-  throw new UsageError(
-    `workers started later would not know --base-model ${text}; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: ${JSON.stringify(models[name])} }) and pass --base-model ${name}`,
-  );
+interface Start {
+  /** Checkpoint of `--from`. */
+  readonly from: Checkpoint | null;
+  readonly parent: Parent | null;
 }
 
-/** Last checkpoint of an earlier schedule of this name: the new one continues from it. */
-async function findLineage(store: Store, name: string): Promise<Parent | null> {
-  const checkpoint = newestOf(await readFirings(store, name));
-  if (checkpoint === null) return null;
-  return { checkpoint, config: (await requireRun(store, checkpoint.run)).file.config };
+async function findServed(store: Store, text: string | null, source: ProductionSource): Promise<Start> {
+  const from = text === null ? null : (await findConfiguredCheckpoint(store, readCheckpointName(text))).checkpoint;
+  const checkpoint = await findProductionStart(store, source, from);
+  return { from, parent: { ...(await findConfiguredCheckpoint(store, checkpoint)), checkpoint } };
 }
 
-async function findFrom(
-  store: Store,
-  text: string | null,
-  name: string,
-  lineage: Parent | null,
-): Promise<Parent | null> {
-  if (text === null) return null;
-  if (lineage !== null) {
-    const { run } = lineage.checkpoint;
-    throw new UsageError(
-      `--from has no effect: a schedule ${name} has already trained ${run} and continues from it; choose another --name, or leave --from out`,
-    );
+/** The last checkpoint of an earlier schedule of this name, which the new one continues; else that of `--from`. */
+async function findStart(store: Store, text: string | null, name: string): Promise<Start> {
+  const newest = newestOf(await readFirings(store, name));
+  if (newest === null) {
+    const parent = text === null ? null : await findConfiguredCheckpoint(store, readCheckpointName(text));
+    return { from: parent?.checkpoint ?? null, parent };
   }
-  return findConfiguredCheckpoint(store, readCheckpointName(text));
+  if (text === null)
+    return { from: null, parent: { checkpoint: newest, config: (await requireRun(store, newest.run)).file.config } };
+  throw new UsageError(
+    `--from has no effect: a schedule ${name} has already trained ${newest.run} and continues from it; choose another --name, or leave --from out`,
+  );
 }

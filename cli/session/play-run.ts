@@ -2,7 +2,6 @@
 import { relative, resolve } from 'node:path';
 import { describeRun } from '../../core/describe-config.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
-import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import type { TrackFlags } from '../command-line/track-flags.ts';
 import { readTargets } from '../planning/read-targets.ts';
@@ -10,10 +9,8 @@ import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { glossaryLine } from '../command-line/help.ts';
 import { isEnded } from '../../store/records/run-reader.ts';
-import { fitToMemory } from '../planning/fit-memory.ts';
-import { proveExamples } from '../planning/prove-examples.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
-import type { RunPlan } from '../planning/plan-run.ts';
+import type { RunPlan } from '../planning/run-plan.ts';
 
 type AskedFlags = EngineFlags & Partial<TrackFlags>;
 
@@ -46,18 +43,17 @@ function idleFlags({ engine, device, dtype, devices, ...switches }: AskedFlags):
 
 async function play(
   context: CommandEnvironment,
-  planned: RunPlan,
+  plan: RunPlan,
   asked: EngineFlags & { targets: string[] },
 ): Promise<number> {
   const { createViewer } = await import('../watch/viewer.ts');
   const { playSession } = await import('./play-session.ts');
   const { output, project, signal, env } = context;
-  const { run } = planned.config;
-  if (planned.existing === null) {
-    output.line(describeRun(planned.config));
+  const { run } = plan.config;
+  if (plan.existing === null) {
+    output.line(describeRun(plan.config));
     output.line(glossaryLine(context.cwd));
   }
-  const plan = await proveRun(context, planned, asked);
   const before = { state: plan.existing?.state ?? null, steps: plan.existing?.steps ?? [] };
   let left: StackReleased | null = null;
   const onLeft = (told: StackReleased) => {
@@ -79,18 +75,6 @@ async function play(
   }
   await tellResult(context, plan);
   return EXIT.ok;
-}
-
-/** A new run as it can be played here: its chat template is checked, and it fits into the memory. */
-export async function proveRun(context: CommandEnvironment, planned: RunPlan, asked: EngineFlags): Promise<RunPlan> {
-  const { baseModel, rollout } = planned.config;
-  // An existing run has checked its template already.
-  if (planned.existing !== null) return planned;
-  const isInherited = rollout.chatTemplateSha256 !== undefined;
-  const writesDate = await proveChatTemplate({ ...planned, isInherited, baseModel }, context);
-  const plan = writesDate ? { ...planned, config: keepDate(planned.config, context.output) } : planned;
-  const longest = await proveExamples(plan, context);
-  return fitToMemory(plan, asked, context, longest);
 }
 
 function detached({ output }: CommandEnvironment, { config, agentFile }: RunPlan, left: StackReleased | null): number {

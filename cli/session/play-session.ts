@@ -26,7 +26,7 @@ import { showRun } from '../watch/watch-run.ts';
 import { startRun } from '../../operations/start-run.ts';
 import type { Viewer } from '../watch/viewer.ts';
 import { checkSameConfig } from '../planning/find-existing.ts';
-import type { RunPlan } from '../planning/plan-run.ts';
+import type { RunPlan } from '../planning/run-plan.ts';
 import { setMaxListeners } from 'node:events';
 
 export interface Session {

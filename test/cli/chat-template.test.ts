@@ -3,10 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { proveChatTemplate } from '../../cli/planning/chat-template.ts';
-import { forkCommand } from '../../cli/fork/command.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { planTrain } from '../../cli/train/plan-train.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
 import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
@@ -77,7 +75,7 @@ test('a model without a template of its own can be trained with one', async () =
   const files = ['config.json', 'model.safetensors', 'tokenizer_config.json'];
   const folder = await writeModel(join(project, 'bare'), files);
   const words = ['agent.ts', '--base-model', folder, '--chat-template', 'chat.jinja'];
-  const { config, template } = await planTrain(contextOf(trainCommand, project, words));
+  const { config, template } = await planTrain(contextOf(trainCommand, project, words), 'estimate');
   expect([config.baseModel, config.rollout.chatTemplateSha256]).toEqual(['bare', SHA256]);
   expect(Buffer.from(template!.bytes).toString()).toBe(TEMPLATE);
 });
@@ -88,7 +86,8 @@ describe('a run that exists', () => {
   });
 
   test('goes on with its own template, whatever its file is called, and with no other', async () => {
-    const go = (...flags: string[]) => planTrain(contextOf(trainCommand, project, [...TOY.slice(1), ...flags]));
+    const go = (...flags: string[]) =>
+      planTrain(contextOf(trainCommand, project, [...TOY.slice(1), ...flags]), 'estimate');
     writeFileSync(join(project, 'same.jinja'), TEMPLATE);
     expect((await go('--chat-template', 'same.jinja')).existing?.file.config.run).toBe('demo');
     writeFileSync(join(project, 'chat.jinja'), `${TEMPLATE}!`);
@@ -100,8 +99,8 @@ describe('a run that exists', () => {
     rmSync(join(project, 'chat.jinja'));
     writeFileSync(join(project, 'other.jinja'), 'other');
     const fork = async (...flags: string[]) => {
-      const words = ['demo@2', 'agent.ts', '--run', 'new', ...flags];
-      return (await planFork(contextOf(forkCommand, project, words))).config.rollout.chatTemplateSha256;
+      const words = ['agent.ts', '--from', 'demo@2', '--run', 'new', ...flags];
+      return (await planTrain(contextOf(trainCommand, project, words), 'estimate')).config.rollout.chatTemplateSha256;
     };
     expect(await fork()).toBe(SHA256);
     expect(await fork('--chat-template', 'other.jinja')).toBe(hashBytes(Buffer.from('other')));

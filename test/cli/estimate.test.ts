@@ -65,7 +65,7 @@ describe('a forecast', () => {
 
 const FLAGS = ['agent.ts', '--base-model', 'pocket', '--steps', '4'];
 
-describe('temper estimate', () => {
+describe('temper train --estimate', () => {
   test('measures the most similar run of the agent and its base model', async () => {
     const project = temporaryProject();
     await writeAgent(project, {
@@ -76,7 +76,7 @@ describe('temper estimate', () => {
     const told = (number: number): StepSummary => ({ ...summary(number, 3), usage });
     await addToCurve(store, 'old', { branch: 0, step: 3 }, [1, 2, 3].map(told), () => undefined);
     await write(join(project, 'temporal.config.ts'), "export default { train: { 'gpu-usd-per-hour': 9 } }\n");
-    const { stdout, stderr, exitCode } = await runCli(project, ['estimate', ...FLAGS, '--json']);
+    const { stdout, stderr, exitCode } = await runCli(project, ['train', ...FLAGS, '--estimate', '--json']);
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
     const { measured, steps, promptTokens, usd } = JSON.parse(stdout) as Record<string, { expected?: number }>;
     expect({ measured, steps }).toEqual({ measured: { run: 'old', steps: 3 }, steps: 4 });
@@ -85,17 +85,17 @@ describe('temper estimate', () => {
   });
 
   test.each([
-    [['--probe', '--like', 'old'], '--probe and --like exclude each other'],
+    [['--probe', '--like', 'old'], '--like and --probe exclude each other'],
     [[], 'to measure; pass --probe, which plays four steps'],
     [['--like', 'nobody'], 'no run nobody in the store'],
     [['--max-cost-usd', '5'], '--max-cost-usd 5 has no effect while nothing of the run has a price'],
-    [['--from-production', 'demo'], 'has no use for --from-production'],
-    [['--track', 'nosuch'], '--track has no effect on an estimate'],
-    [['--trace', 'otlp'], '--trace has no effect on an estimate'],
+    [['--from-production', 'demo'], '--estimate and --from-production exclude each other'],
+    [['--track', 'nosuch'], '--track and --estimate exclude each other'],
+    [['--trace', 'otlp'], '--trace and --estimate exclude each other'],
   ])('refuses %j', async (flags, words) => {
     const project = temporaryProject();
     await writeAgent(project, { name: 'guess', scenarios: "[{ id: 'a' }, { id: 'b' }]" });
-    const { exitCode, stderr } = await runCli(project, ['estimate', ...FLAGS, ...flags]);
+    const { exitCode, stderr } = await runCli(project, ['train', ...FLAGS, '--estimate', ...flags]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(words) as string });
   });
 });

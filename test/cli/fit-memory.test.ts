@@ -2,10 +2,8 @@ import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { fitToMemory } from '../../cli/planning/fit-memory.ts';
-import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { sftCommand } from '../../cli/sft/command.ts';
-import { planSft } from '../../cli/sft/plan-sft.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import { fakePython } from './fake-python.ts';
 import { writeAgent } from './agents.ts';
 import { contextOf } from './run-cli.ts';
@@ -52,12 +50,12 @@ async function fitted(
     const chat = (content: string) =>
       JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
     writeFileSync(join(project, 'chats.jsonl'), [chat('a'), chat('b')].join('\n'));
-    const sft = contextOf(sftCommand, project, ['chats.jsonl', ...others], env);
-    const planned = await fitToMemory(await planSft(sft), sft.flags, sft, longest);
+    const sft = contextOf(trainCommand, project, ['chats.jsonl', ...others], env);
+    const planned = await fitToMemory(await planTrain(sft, 'estimate'), sft.flags, sft, longest);
     return planned.config.train.microBatchTokens;
   }
   const context = contextOf(trainCommand, project, ['agent.ts', ...others], env);
-  const plan = await planTrain(context);
+  const plan = await planTrain(context, 'estimate');
   return (await fitToMemory(plan, context.flags, context)).config.train.microBatchTokens;
 }
 

@@ -8,25 +8,18 @@ const each = (flags: string): string[] => flags.split(/\s*\|\s*/);
 const json = ['--json', /^\s*"\w+":|^\[/] as const;
 export const TRAIN = 'train agent.ts --base-model pocket';
 const WARM = `${TRAIN} --warm-start chats.jsonl`;
-const ESTIMATE = 'estimate agent.ts --base-model pocket';
+const ESTIMATE = `${TRAIN} --estimate`;
 const EVAL = 'eval agent.ts --model openai/gpt-5';
 const TRY = 'try agent.ts --model openai/gpt-5';
-const SFT = 'sft chats.jsonl --base-model pocket';
+const CHATS = 'train chats.jsonl --base-model pocket';
 const SCENARIOS = 'scenarios --from-task Add --model openai/gpt-5-mini';
 const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
 const TASK = 'init --task Add --base-model pocket';
 const PRUNE = 'checkpoints demo prune --dry-run --keep-last 1';
 
-/** Flags of supervised steps, under the names of two commands. */
-const EXAMPLES: readonly Given[] = [
-  ...each(`--examples-per-step 3 | --turns last | --held-out-examples 7 | --max-example-tokens 99
-    | --overlong refuse`),
-];
-
-const warm = (given: Given): Given =>
-  typeof given === 'string'
-    ? given.replace('--', '--warm-start-')
-    : [given[0].replace('--', '--warm-start-'), given[1]];
+/** Flags of supervised steps, those of chats and those of a warm start. */
+const EXAMPLES: readonly Given[] = each(`--examples-per-step 3 | --turns last | --held-out-examples 7
+  | --max-example-tokens 99 | --overlong refuse`);
 
 /** Beside what the line says without them. */
 export const ADDED: Readonly<Record<string, readonly Given[]>> = {
@@ -34,35 +27,15 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
   [TRAIN]: [
     '--run other',
     ['--warm-start chats.jsonl', /config.supervised.steps: /],
-    ...each(`--epochs 3 | --at-least 3 | --max-policy-age 3 | --from demo@2 | --from-production demo`),
+    ...each(`--epochs 3 | --at-least 3 | --max-policy-age 3 | --from-production demo`),
   ],
-  [WARM]: ['--steps 9', '--learning-rate 0.5', '--learning-rate-schedule linear', ...EXAMPLES].map(warm),
+  [WARM]: [
+    ...each(`--warm-start-steps 9 | --warm-start-learning-rate 0.5 | --warm-start-learning-rate-schedule linear`),
+    ...EXAMPLES,
+  ],
   [ESTIMATE]: ['--like nobody'],
   [`${ESTIMATE} --like demo`]: ['--probe'],
-  [SFT]: [
-    ...EXAMPLES,
-    '--gpu-usd-per-hour 1',
-    ['--max-cost-usd 2 --gpu-usd-per-hour 1', /maxCostUsd: 2/],
-    ...each(`--max-hours 3 | --run other | --steps 9`),
-    ['--epochs 3', /config.steps: /],
-    ...each(`--seed 7 | --eval-every 2 | --learning-rate 0.5 | --learning-rate-schedule linear
-      | --final-learning-rate-share 0.5 --learning-rate-schedule linear
-      | --learning-rate-restarts 2 --learning-rate-schedule cosine | --warmup-steps 2 | --weight-decay 0.5
-      | --max-grad-norm 0.5 | --optimizer adamw_8bit | --beta1 0.5 | --beta2 0.5 | --adam-epsilon 0.5`),
-    ['--full-fine-tuning', /lora: null/],
-    '--lora-rank 3',
-    '--lora-alpha 3',
-    ['--lora-rslora', /rslora: true/],
-    ['--lora-dora', /dora: true/],
-    '--lora-dropout 0.5',
-    ['--lora-layers 0', /layers.*: 0/],
-    '--lora-target-modules q_proj',
-    ['--chat-template chat.jinja', /template/i],
-    ['--chat-template-kwargs {"enable_thinking":false}', /enable_thinking: false/],
-    ...each(`--micro-batch-tokens 99 | --packing rows | --continue-as-new-every 2`),
-    ['--keep-all', /keepAll: true/],
-  ],
-  'sft chats.jsonl': [['--base-model pocket', /baseModel: "pocket"/]],
+  [CHATS]: [...EXAMPLES, ['--epochs 3', /config.steps: /]],
   [SCHEDULE]: [
     ...each(`--epochs 3 | --at-least 3 | --max-policy-age 3 | --from-production demo`),
     ['--from demo@2', /begins.step: 2/],
@@ -172,14 +145,14 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
 
 /** In the place of another value. */
 export const CHANGED: Readonly<Record<string, readonly [without: string, given: string, shows?: RegExp]>> = {
-  'sft --from': ['sft chats.jsonl --from demo@1', 'sft chats.jsonl --from demo@2', /step: 2/],
+  'train --from': ['train chats.jsonl --from demo@1', 'train chats.jsonl --from demo@2', /step: 2/],
   'deploy --to': ['deploy demo@1 --to ollama --url http://h:1', 'deploy demo@1 --to server --url http://h:1'],
   'deploy --base-model': [
     'deploy demo@1 --to s3 --base-model a/b --bucket s3://models/a',
     'deploy demo@1 --to s3 --base-model c/d --bucket s3://models/a',
   ],
   'eval --scenarios': [`${EVAL} --scenarios 1`, `${EVAL} --scenarios 2`, /\.1\./],
-  'fork --run': ['fork demo@2 agent.ts --run a', 'fork demo@2 agent.ts --run b', /run: "b"/],
+  'train --run': ['train --from demo@2 --run a', 'train --from demo@2 --run b', /run: "b"/],
   'distill --top': ['distill demo --top 1% --out a.jsonl', 'distill demo --top 100% --out a.jsonl', /20 of 20/],
   'distill --out': ['distill demo --top 9% --out a.jsonl', 'distill demo --top 9% --out b.jsonl'],
   'schedule create --name': [SCHEDULE, SCHEDULE.replace('nightly', 'other')],

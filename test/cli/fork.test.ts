@@ -1,9 +1,9 @@
-/** Refusals and plans of `temper fork`; the run itself is `temper train`'s. */
+/** Refusals and plans of `temper train AGENT --from CHECKPOINT`. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { forkCommand } from '../../cli/fork/command.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
+import { trainCommand } from '../../cli/train/command.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import type { RunConfig } from '../../core/contract.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -32,7 +32,7 @@ function commit(branch: number, step: number) {
   return store.publish(manifestKey({ run: 'demo', branch, step }), encodeJson(manifest));
 }
 
-const complaint = (...args: string[]) => complaintIn(project, ['fork', ...args]);
+const complaint = (from: string, ...args: string[]) => complaintIn(project, ['train', ...args, '--from', from]);
 
 function runFile(config: RunConfig): Uint8Array {
   const { parent } = config;
@@ -41,7 +41,7 @@ function runFile(config: RunConfig): Uint8Array {
 
 async function plan(source: string, flags: Record<string, string> = {}): Promise<RunConfig> {
   const given = Object.entries({ run: 'new', ...flags }).flatMap(([name, value]) => [`--${name}`, value]);
-  return (await planFork(contextOf(forkCommand, project, [source, agent, ...given]))).config;
+  return (await planTrain(contextOf(trainCommand, project, [agent, '--from', source, ...given]), 'estimate')).config;
 }
 
 const fork = (source: string, ...flags: string[]) => complaint(source, agent, '--run', 'new', ...flags);
@@ -58,9 +58,10 @@ describe('refuses', () => {
     // Before a model of the hub is asked for.
     ['demo@1 --base-model nobody/nothing --lora-rank 8', '--lora-rank must stay 16'],
     ['demo@1 --base-model nobody/nothing --judge openai/gpt-5', '--judge'],
-    ['demo@1 --adapter ./mine', 'to start from a PEFT adapter, run temper train AGENT --adapter FOLDER'],
-    ['demo@1 --warm-start-steps 3', 'to start from chats, run temper sft FILE and fork that run'],
-  ])('temper fork %s', async (line, message) => {
+    ['demo@1 --adapter ./mine', '--from and --adapter exclude each other; leave one of them out'],
+    ['demo@1 --warm-start chats.jsonl', '--from and --warm-start exclude each other; leave one of them out'],
+    ['demo@1 --epochs 3', '--epochs has no effect on an agent that is played; pass --steps'],
+  ])('temper train --from %s', async (line, message) => {
     const [source = '', ...flags] = line.split(' ');
     expect(await fork(source, ...flags)).toContain(message);
   });

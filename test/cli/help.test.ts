@@ -115,8 +115,3 @@ test('help for a command that does not exist says which is meant', async () => {
   const { exitCode, stderr } = await runCli(temporaryFolder(), ['help', 'trian']);
   expect([exitCode, stderr]).toEqual([2, 'temper: unknown command trian; did you mean temper train?']);
 });
-
-test('sft has a default of its own for --steps, and those of a run for the rest', () => {
-  expect(help('sft')).toMatch(/--steps N +optimizer steps \[as --epochs says\]\n/);
-  expect(help('sft')).toMatch(/--lora-rank N +rank of the adapter \(not with --full-fine-tuning\) \[16\]\n/);
-});

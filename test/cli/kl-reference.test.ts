@@ -2,10 +2,8 @@
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
-import { forkCommand } from '../../cli/fork/command.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { planTrain } from '../../cli/train/plan-train.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import type { BlobRef, RunConfig } from '../../core/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
@@ -32,7 +30,7 @@ const KL = ['--kl-coefficient', '0.1'];
 const refusal = (...flags: string[]) => complaintIn(project, ['train', ...NEW, ...flags]);
 
 async function plan(...flags: string[]): Promise<RunConfig> {
-  return (await planTrain(contextOf(trainCommand, project, [...NEW, ...KL, ...flags]))).config;
+  return (await planTrain(contextOf(trainCommand, project, [...NEW, ...KL, ...flags]), 'estimate')).config;
 }
 
 async function adapterOf(step: number): Promise<BlobRef> {
@@ -42,8 +40,8 @@ async function adapterOf(step: number): Promise<BlobRef> {
 test('the plan names the adapter of the checkpoint by its bytes, for a run and for a fork', async () => {
   expect((await plan('--kl-reference', 'demo@2')).train.klReference).toEqual(await adapterOf(2));
   expect(await plan()).not.toHaveProperty('train.klReference');
-  const words = ['demo@1', 'agent.ts', '--run', 'new', ...KL, '--kl-reference', 'demo@3'];
-  const { config } = await planFork(contextOf(forkCommand, project, words));
+  const words = ['agent.ts', '--from', 'demo@1', '--run', 'new', ...KL, '--kl-reference', 'demo@3'];
+  const { config } = await planTrain(contextOf(trainCommand, project, words), 'estimate');
   expect(config.train.klReference).toEqual(await adapterOf(3));
 });
 
@@ -94,7 +92,7 @@ test('a checkpoint of the base model in another type, or in 4 bits, is no refere
   // An engine elsewhere loads it as it likes.
   const words = [...NEW, ...KL, '--kl-reference', 'rounded@1'];
   const context = contextOf(trainCommand, project, words, { TEMPER_ENGINE_URL: 'http://gpu:1' });
-  accepted.push((await planTrain(context)).config);
+  accepted.push((await planTrain(context, 'estimate')).config);
   for (const config of accepted) expect(config).toHaveProperty('train.klReference');
 });
 
@@ -106,8 +104,8 @@ test('a fork and a run that exists are compared by what they have, also by the w
   await store.replace(manifestKey(place), encodeJson(changed));
   const { baseModelSha256: own } = (await readManifest(store, { ...place, run: 'demo' }))!;
   const fork = (reference: string, ...flags: string[]) => {
-    const words = ['fork', 'demo@1', 'agent.ts', '--run', 'forked', ...KL, '--kl-reference', reference, ...flags];
-    return complaintIn(project, words);
+    const words = ['agent.ts', '--from', 'demo@1', '--run', 'forked', ...KL, '--kl-reference', reference];
+    return complaintIn(project, ['train', ...words, ...flags]);
   };
   // The parent's own type counts: the flag is refused where the fork begins.
   expect(await fork('rounded@1', '--dtype', 'bfloat16')).toMatch(

@@ -16,17 +16,11 @@ import { planReview } from '../../cli/review/review.ts';
 import { serveCommand } from '../../cli/serve/command.ts';
 import { planRecording, planServe } from '../../cli/serve/plan-serve.ts';
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
-import { planProductionSchedule } from '../../cli/schedule/plan-production-schedule.ts';
-import { readProductionSource } from '../../cli/planning/read-production.ts';
 import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
-import { forkCommand } from '../../cli/fork/command.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
 import { initCommand } from '../../cli/init/command.ts';
 import { planTask } from '../../cli/init/plan-task.ts';
-import { planTrain } from '../../cli/train/plan-train.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { sftCommand } from '../../cli/sft/command.ts';
-import { planSft } from '../../cli/sft/plan-sft.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/planning/run-flag-table.ts';
@@ -99,17 +93,11 @@ const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<objec
     const { environment: _, ...plan } = await planTask(contextOf(initCommand, project, ['--task', ...words], ENV));
     return plan;
   },
-  train: async (words) => planTrain(contextOf(trainCommand, project, words, ENV)),
-  sft: async (words) => planSft(contextOf(sftCommand, project, words, ENV)),
-  fork: async (words) => planFork(contextOf(forkCommand, project, words, ENV)),
+  train: async (words) => planTrain(contextOf(trainCommand, project, words, ENV), 'estimate'),
   eval: async (words) => planEval(contextOf(evalCommand, project, words, ENV)),
   scenarios: async (words) => planScenarios(contextOf(scenariosCommand, project, words, ENV)),
   try: async (words) => planTry(contextOf(tryCommand, project, words, ENV)),
-  'schedule create': async (words) => {
-    const context = contextOf(scheduleCreateCommand, project, words, ENV);
-    const production = readProductionSource(context.flags);
-    return production === null ? planSchedule(context) : planProductionSchedule(context, production);
-  },
+  'schedule create': async (words) => planSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
   deploy: async (words) =>
     planDeployment(contextOf(deployCommand, project, words, ENV), await openStore(join(project, '.temper', 'store'))),
   serve: async (words) => {
@@ -155,12 +143,11 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
 };
 
 const isShared = new Set(Object.keys(RUN_FLAGS));
-const SHARING = new Set(['train', 'fork', 'schedule create', 'estimate']);
+const SHARING = new Set(['train', 'schedule create']);
 const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
 const OWN_FLAGS = ALL.flatMap(({ name, flags }) =>
   Object.keys(flags)
     .filter((flag) => !SHARING.has(name) || !isShared.has(flag))
-    .filter((flag) => name !== 'estimate' || !Object.hasOwn(trainCommand.flags, flag))
     .map((flag) => `${name} --${flag}`),
 );
 
@@ -201,7 +188,8 @@ function outcomeOnce(line: string): Promise<readonly string[]> {
 async function outcome(line: string): Promise<readonly string[]> {
   const args = line.split(' ').map((word) => word.replaceAll('~', ' '));
   const name = Object.keys(PLANS).find((plan) => line.startsWith(`${plan} `) || line === plan);
-  if (name !== undefined)
+  // An estimate is made of a plan, and says more.
+  if (name !== undefined && !args.includes('--estimate'))
     return PLANS[name]!(args.slice(name.split(' ').length)).then(valuesOf, (error: Error) => [error.message]);
   const fresh = temporaryFolder();
   // No file of a store is written in its place.
@@ -292,7 +280,7 @@ function takenIn(text: string): string[] {
 describe('the configuration of a run', () => {
   let before: RunConfig;
   beforeAll(async () => {
-    ({ config: before } = await planTrain(trainLine(TRAIN)));
+    ({ config: before } = await planTrain(trainLine(TRAIN), 'estimate'));
   });
 
   test.each(RUN_FLAG_ROWS.map(([flag, { path, kind }]) => ({ flag, path, kind })))(
@@ -300,7 +288,7 @@ describe('the configuration of a run', () => {
     async ({ flag, path, kind }) => {
       const given = RUN_FLAG_VALUES[flag] ?? (kind === 'boolean' ? '' : kind === 'integer' ? '3' : '0.125');
       const line = flag === 'base-model' ? 'train agent.ts' : TRAIN;
-      const after = await planTrain(trainLine(`${line} --${flag} ${given}`.trim())).then(
+      const after = await planTrain(trainLine(`${line} --${flag} ${given}`.trim()), 'estimate').then(
         ({ config }) => fieldOf(config, path),
         (error: Error) => error.message,
       );

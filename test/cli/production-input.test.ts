@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
-import { planProductionSchedule } from '../../cli/schedule/plan-production-schedule.ts';
-import { readProductionSource } from '../../cli/planning/read-production.ts';
+import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { planTrain } from '../../cli/train/plan-train.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey } from '../../store/layout.ts';
 import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
@@ -45,7 +44,7 @@ async function rateNew(count: number): Promise<void> {
 
 const LEARN = '--from-production demo'.split(' ');
 const train = (...flags: string[]) => complaintIn(project, ['train', agent, ...flags]);
-const plan = (...flags: string[]) => planTrain(contextOf(trainCommand, project, [agent, ...LEARN, ...flags]));
+const plan = (...flags: string[]) => planTrain(contextOf(trainCommand, project, [agent, ...LEARN, ...flags]), 'now');
 
 describe('a run', () => {
   test('trains what has feedback, from the checkpoint that answered, with its settings', async () => {
@@ -111,24 +110,26 @@ describe('a run', () => {
   });
 
   test('without conversations, with a flag of theirs', async () => {
-    expect(await train('--base-model', 'pocket', '--from', 'demo@2')).toContain(
-      'temper: --from has no effect without --from-production; to start from a checkpoint, run temper fork',
+    expect(await train('--base-model', 'pocket', '--at-least', '2')).toContain(
+      'temper: --at-least has no effect without --from-production; pass both, or leave it out',
     );
   });
 
   test('settings of the project about played attempts do not apply to it', async () => {
     await writeFile(join(project, 'temporal.config.ts'), `export default { train: { 'lora-rank': 4, steps: 40 } };`);
     const taken = (...words: string[]) =>
-      trainCommand.projectFlags!(contextOf(trainCommand, project, [agent]), trainCommand.flags, words);
+      trainCommand.projectFlags!(contextOf(trainCommand, project, [agent, ...words]));
     expect(await taken()).toEqual(['--lora-rank=4', '--steps=40']);
     expect(await taken(...LEARN)).toEqual(['--lora-rank=4']);
+    // A run that continues an agent's has that run's options.
+    expect(await taken('--from', 'demo@2')).toEqual([]);
   });
 });
 
 describe('a schedule', () => {
   const create = (...flags: string[]) => {
     const context = contextOf(scheduleCreateCommand, project, [agent, '--name', 'nightly', '--every', '1d', ...flags]);
-    return planProductionSchedule(context, readProductionSource(context.flags)!);
+    return planSchedule(context);
   };
 
   test('starts from the checkpoint that serves; its firings choose', async () => {

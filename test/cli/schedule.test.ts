@@ -70,7 +70,7 @@ describe('create refuses', () => {
     [`--name nightly ${POCKET} --every 1d --steps 0`, '--steps must be at least 1'],
     [
       `--name nightly ${POCKET} --every 1d --warm-start chats.jsonl`,
-      'to start from chats, run temper sft FILE and pass',
+      'to start from chats, run temper train FILE and pass',
     ],
   ])('%s', async (flags, message) => {
     await writeModel(join(project, 'mine'), ['config.json', 'm.safetensors', 'chat_template.jinja']);

@@ -1,10 +1,8 @@
 /** Mistakes that a person can make with examples: told before anything is started, and nothing is left behind. */
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { planTrain } from '../../cli/train/plan-train.ts';
-import { planSft } from '../../cli/sft/plan-sft.ts';
-import { sftCommand } from '../../cli/sft/command.ts';
 import { trainCommand } from '../../cli/train/command.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -27,8 +25,8 @@ const chat = (content: string) =>
   JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
 const chats = (count: number) => Array.from({ length: count }, (_, index) => `${chat(`${index}`)}\n`).join('');
 const plan = (...flags: string[]) =>
-  planSft(contextOf(sftCommand, project, ['chats.jsonl', '--base-model', 'pocket', ...flags]));
-const sft = (...flags: string[]) => complaintIn(project, ['sft', ...flags, '--base-model', 'pocket']);
+  planTrain(contextOf(trainCommand, project, ['chats.jsonl', '--base-model', 'pocket', ...flags]), 'estimate');
+const sft = (...flags: string[]) => complaintIn(project, ['train', ...flags, '--base-model', 'pocket']);
 const train = async (...flags: string[]) =>
   complaintIn(project, ['train', await writeAgent(project), '--base-model', 'pocket', ...flags]);
 
@@ -62,11 +60,16 @@ describe('a file of examples', () => {
 
 describe('flags of examples', () => {
   test.each([
-    ['--steps 3 --epochs 2', '--steps 3 and --epochs 2 both say how long to train; leave one of them out'],
+    ['--steps 3 --epochs 2', '--epochs and --steps exclude each other; leave one of them out'],
     ['--epochs 0', '--epochs must be greater than 0, got 0; pass --epochs 1'],
+    ['--group-size 4', '--group-size has no effect on a file of chats (no attempt is played); leave it out'],
+    ['--warm-start chats.jsonl', '--warm-start has no effect on a file of chats (no attempt is played)'],
     ['--turns some', '--turns must be one of all, last, got "some"; pass --turns all'],
-    ['--held-out-examples 25', '--held-out-examples must be fewer than the examples, got 25; lower --held-out-examples to 24'],
-  ])('temper sft chats.jsonl %s', async (flags, message) => {
+    [
+      '--held-out-examples 25',
+      '--held-out-examples must be fewer than the examples, got 25; lower --held-out-examples to 24',
+    ],
+  ])('temper train chats.jsonl %s', async (flags, message) => {
     expect(await sft('chats.jsonl', ...flags.split(' '))).toContain(`temper: ${message}`);
   });
 
@@ -74,13 +77,13 @@ describe('flags of examples', () => {
     expect(await train('--warm-start', 'chats.jsonl', '--steps', '2')).toMatch(
       /^temper: --warm-start-steps must be fewer than steps \(the run plays its agent after them\), got 2; lower --warm-start-steps to 1, or raise steps/,
     );
-    expect(await train('--warm-start-turns', 'last')).toContain('--warm-start-turns has no effect without --warm');
+    expect(await train('--turns', 'last')).toContain('--turns has no effect without --warm');
   });
 
   test('a warm start is one epoch where nobody says otherwise', async () => {
     const agent = await writeAgent(project);
     const words = [agent, '--base-model', 'pocket', '--warm-start', 'chats.jsonl', '--warm-start-learning-rate', '0.5'];
-    const { config } = await planTrain(contextOf(trainCommand, project, words));
+    const { config } = await planTrain(contextOf(trainCommand, project, words), 'estimate');
     expect(config.supervised).toMatchObject({ steps: 2, learningRate: 0.5 });
     expect(config.agent).not.toBe('temper-sft');
   });
@@ -101,7 +104,7 @@ describe('flags of examples', () => {
       join(project, 'temporal.config.ts'),
       `export default { train: { 'lora-rank': 4, 'group-size': 6, steps: 40 } };`,
     );
-    expect(await sftCommand.projectFlags!(contextOf(sftCommand, project, ['chats.jsonl']), sftCommand.flags)).toEqual([
+    expect(await trainCommand.projectFlags!(contextOf(trainCommand, project, ['chats.jsonl']))).toEqual([
       '--lora-rank=4',
     ]);
   });
@@ -110,8 +113,8 @@ describe('flags of examples', () => {
 describe('--from', () => {
   let store: Store;
   const from = async (...flags: string[]) =>
-    (await planSft(contextOf(sftCommand, project, ['chats.jsonl', '--from', ...flags]))).config;
-  const refused = (...flags: string[]) => complaintIn(project, ['sft', 'chats.jsonl', '--from', ...flags]);
+    (await planTrain(contextOf(trainCommand, project, ['chats.jsonl', '--from', ...flags]), 'estimate')).config;
+  const refused = (...flags: string[]) => complaintIn(project, ['train', 'chats.jsonl', '--from', ...flags]);
   const commit = (step: number) =>
     store.publish(
       manifestKey({ run: 'demo', branch: 0, step }),
@@ -163,8 +166,8 @@ describe('--from', () => {
     ['demo@1 --lora-rank 8', '--lora-rank must stay 4 (the run continues the adapter of demo@1), got 8; leave it out'],
     ['demo@1 --base-model pocket-tools', 'must be pocket (the run continues the adapter of demo@1), got pocket-tools;'],
     ['demo@1 --full-fine-tuning', '--full-fine-tuning must stay off (the run continues the adapter of demo@1); leave'],
-    ['demo@1 --adapter x', '--adapter x and --from demo@1 both say what the run begins with; leave one of them out'],
-  ])('temper sft chats.jsonl --from %s', async (flags, message) => {
+    ['demo@1 --adapter x', '--from and --adapter exclude each other; leave one of them out'],
+  ])('temper train chats.jsonl --from %s', async (flags, message) => {
     expect(await refused(...flags.split(' '))).toContain(message);
   });
 });

@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { sftCommand } from '../../cli/sft/command.ts';
-import { planSft } from '../../cli/sft/plan-sft.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { planTrain } from '../../cli/train/plan-train.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { PEFT_CONFIG, writePeftAdapter } from '../peft-folder.ts';
 import { writeAgent } from './agents.ts';
@@ -21,7 +19,7 @@ beforeEach(async () => {
 const writeAdapter = (config: object, names?: string[]) => writePeftAdapter(join(project, 'adapter'), config, names);
 
 const plan = async (...flags: string[]) =>
-  planTrain(contextOf(trainCommand, project, ['agent.ts', '--base-model', 'pocket', ...flags]));
+  planTrain(contextOf(trainCommand, project, ['agent.ts', '--base-model', 'pocket', ...flags]), 'estimate');
 const planned = (...flags: string[]) => plan('--adapter', 'adapter', ...flags);
 const refused = async (...flags: string[]) =>
   planned(...flags).then(
@@ -106,11 +104,12 @@ describe('temper train --adapter', () => {
   });
 });
 
-test('temper sft --adapter begins with it alike', async () => {
+test('a run on chats begins with it alike', async () => {
   const line = JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content: 'hello' })) });
   await writeFile(join(project, 'chats.jsonl'), `${line}\n${line.replace('hello', 'bye')}\n`);
   const words = ['chats.jsonl', '--base-model', 'pocket', '--adapter', 'adapter'];
-  const sft = async (...flags: string[]) => planSft(contextOf(sftCommand, project, [...words, ...flags]));
+  const sft = async (...flags: string[]) =>
+    planTrain(contextOf(trainCommand, project, [...words, ...flags]), 'estimate');
   const { config, adapterFiles } = await sft();
   const trained = await planned();
   expect(config.startAdapter).toEqual(trained.config.startAdapter);

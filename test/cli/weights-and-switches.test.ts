@@ -3,13 +3,9 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { forkCommand } from '../../cli/fork/command.ts';
-import { planFork } from '../../cli/fork/plan-fork.ts';
 import { flagText } from '../../cli/planning/project-flags.ts';
-import { sftCommand } from '../../cli/sft/command.ts';
-import { planSft } from '../../cli/sft/plan-sft.ts';
 import { trainCommand } from '../../cli/train/command.ts';
-import { planTrain } from '../../cli/train/plan-train.ts';
+import { planTrain } from '../../cli/train/train.ts';
 import { configDetails } from '../../core/describe-config.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
@@ -35,8 +31,9 @@ const FULL = '--full-fine-tuning';
 const NEW = ['agent.ts', '--run', 'new', '--base-model', 'pocket'];
 const refusal = (...flags: string[]) => complaintIn(project, ['train', ...NEW, ...flags]);
 const planned = async (...words: string[]) =>
-  (await planTrain(contextOf(trainCommand, project, [...NEW, ...words]))).config;
-const forking = (...words: string[]) => complaintIn(project, ['fork', ...words, '--run', 'new']);
+  (await planTrain(contextOf(trainCommand, project, [...NEW, ...words]), 'estimate')).config;
+const forking = (from: string, ...words: string[]) =>
+  complaintIn(project, ['train', 'agent.ts', '--from', from, ...words, '--run', 'new']);
 const scheduling = (...words: string[]) =>
   complaintIn(project, [
     'schedule',
@@ -67,10 +64,13 @@ describe('all weights', () => {
       JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
     await writeFile(join(project, 'chats.jsonl'), ['a', 'b', 'c'].map(chat).join('\n'));
     const words = ['chats.jsonl', '--base-model', 'pocket', FULL, '--learning-rate', '0.5'];
-    const supervised = (await planSft(contextOf(sftCommand, project, words))).config;
+    const supervised = (await planTrain(contextOf(trainCommand, project, words), 'estimate')).config;
     expect([supervised.train.lora, supervised.learningRate]).toEqual([null, 0.5]);
     // A fork inherits it.
-    const fork = await planFork(contextOf(forkCommand, project, ['full@2', 'agent.ts', '--run', 'new']));
+    const fork = await planTrain(
+      contextOf(trainCommand, project, ['agent.ts', '--from', 'full@2', '--run', 'new']),
+      'estimate',
+    );
     expect(fork.config.train.lora).toBeNull();
   });
 
@@ -81,7 +81,7 @@ describe('all weights', () => {
     expect(await refusal(FULL, '--lora-dora')).toContain('--lora-dora and --full-fine-tuning exclude each');
     expect(await refusal(FULL, '--devices', '2', '--shard-base-model')).toContain('only frozen weights can be sharded');
     expect(await refusal(FULL, '--load-in-4bit')).toContain('because weights in 4 bits are frozen');
-    expect(await forking('full@2', 'agent.ts', '--load-in-4bit')).toContain('weights in 4 bits are frozen');
+    expect(await forking('full@2', '--load-in-4bit')).toContain('weights in 4 bits are frozen');
     expect(await refusal(FULL, '--engine', 'vllm')).toContain('--full-fine-tuning needs the embedded engine: vLLM');
     await configure({ train: { 'lora-rank': 4 } });
     expect(await refusal(FULL)).toContain('--lora-rank and --full-fine-tuning exclude each other');
@@ -95,8 +95,8 @@ describe('all weights', () => {
     expect(await complaintIn(project, [...again, '--run', 'adapted', FULL, '--learning-rate', '5e-5'])).toContain(
       'the run adapted exists with another configuration (recorded → requested): --full-fine-tuning: "a LoRA adapter" → "all weights"',
     );
-    expect(await forking('full@2', 'agent.ts', '--lora-rank', '8')).toContain('--full-fine-tuning must stay on');
-    expect(await forking('adapted@2', 'agent.ts', FULL)).toContain('--full-fine-tuning must stay off');
+    expect(await forking('full@2', '--lora-rank', '8')).toContain('--full-fine-tuning must stay on');
+    expect(await forking('adapted@2', FULL)).toContain('--full-fine-tuning must stay off');
     const kl = ['--kl-coefficient', '0.1', '--kl-reference'];
     expect(await refusal(FULL, ...kl, 'adapted@2')).toContain(
       'adapted@2 has a LoRA adapter, the run trains all weights',
@@ -200,7 +200,7 @@ describe('a correction where the engine computes what the trainer does', () => {
 
   test('a fork that inherits it is refused, and a run that exists goes on', async () => {
     await makeRun(store, { run: 'old', train: { correction: 'token-mask', correctionCap: 2 } });
-    expect(await forking('old@2', 'agent.ts', '--device', 'cpu')).toContain('--correction token-mask has no effect');
+    expect(await forking('old@2', '--device', 'cpu')).toContain('--correction token-mask has no effect');
     await makeRun(store, { run: 'again', train: { correction: 'token-mask', correctionCap: 2 } });
     const same = ['--run', 'again', '--groups-per-step', '2', '--group-size', '2', '--steps', '3', '--device', 'cpu'];
     expect((await planned(...MASK, ...same)).run).toBe('again');
@@ -213,8 +213,8 @@ describe('what would be inherited', () => {
 
   async function forked(train: RunOptions['train'], ...flags: string[]) {
     await makeRun(store, { train });
-    const words = ['demo@2', 'agent.ts', '--run', 'new', ...BFLOAT16, ...flags];
-    return (await planFork(contextOf(forkCommand, project, words))).config;
+    const words = ['agent.ts', '--from', 'demo@2', '--run', 'new', ...BFLOAT16, ...flags];
+    return (await planTrain(contextOf(trainCommand, project, words), 'estimate')).config;
   }
 
   test('a fork drops what its parent has', async () => {
@@ -262,7 +262,7 @@ describe('what would be inherited', () => {
   test('what a run continues stays: its weights and its own shape', async () => {
     await makeRun(store, { run: 'full', train: { lora: null } });
     await makeRun(store, { run: 'scaled', train: { lora: { dora: true } } });
-    expect(await forking('full@2', 'agent.ts', '--no-full-fine-tuning')).toContain('--full-fine-tuning must stay on');
-    expect(await forking('scaled@2', 'agent.ts', '--no-lora-dora')).toContain('--lora-dora must stay');
+    expect(await forking('full@2', '--no-full-fine-tuning')).toContain('--full-fine-tuning must stay on');
+    expect(await forking('scaled@2', '--no-lora-dora')).toContain('--lora-dora must stay');
   });
 });

@@ -44,41 +44,30 @@ const OPTIONS = optionsOf(RunConfig, []);
 const RUN = OPTIONS.filter(({ section }) => section !== WARM_START);
 const WARM = OPTIONS.filter(({ section }) => section === WARM_START);
 
-/** The table that the command line imports: a row for each flag, and the rows of commands that take some of them. */
+/** The tables that the command line imports: a row for each flag, and the names of those that runs on chats take. */
 export function generateFlags(): string {
-  const ofExamples = WARM.filter(({ flag }) => !flag.startsWith(WARM_START));
   const ofSupervised = RUN.filter(({ section, isSupervised }) => section === 'optimizer' || isSupervised === true);
+  const names = ofSupervised.map(({ flag }) => literal(flag));
   return [
     HEADER,
-    table(
-      'RUN_FLAGS',
-      RUN.map((option) => [option.flag, literal(rowOf(option))]),
-    ),
+    table('RUN_FLAGS', RUN),
     'export const RUN_FLAG_ROWS: readonly (readonly [flag: string, row: RunFlag])[] = Object.entries(RUN_FLAGS);\n',
-    table(
-      'SUPERVISED_RUN_FLAGS',
-      ofSupervised.map(({ flag }) => [flag, `RUN_FLAGS[${literal(flag)}]`]),
-    ),
+    `export const SUPERVISED_FLAGS: readonly string[] = [${names.join(', ')}];\n`,
+    table('WARM_START_FLAGS', WARM.filter(isOfWarmStart)),
     table(
       'EXAMPLE_FLAGS',
-      ofExamples.map((option) => [option.flag, literal(rowOf(option))]),
-    ),
-    table(
-      'WARM_START_FLAGS',
-      WARM.map((option) =>
-        option.flag.startsWith(WARM_START)
-          ? [option.flag, literal(rowOf(option))]
-          : [
-              warmStartFlag(option.flag),
-              `{ ...EXAMPLE_FLAGS[${literal(option.flag)}], needs: [${literal(WARM_START)}] }`,
-            ],
-      ),
+      WARM.filter((option) => !isOfWarmStart(option)),
     ),
   ].join('\n');
 }
 
-function table(name: string, rows: readonly (readonly [flag: string, row: string])[]): string {
-  const lines = rows.map(([flag, row]) => `  ${literal(flag)}: ${row},`);
+/** Without it, a flag is of the chats of any run. */
+function isOfWarmStart({ flag }: Option): boolean {
+  return flag.startsWith(WARM_START);
+}
+
+function table(name: string, options: readonly Option[]): string {
+  const lines = options.map((option) => `  ${literal(option.flag)}: ${literal(rowOf(option))},`);
   return `export const ${name} = {\n${lines.join('\n')}\n} as const satisfies Rows;\n`;
 }
 
@@ -88,11 +77,6 @@ export function generatePage(page = readFileSync(COMMANDS_PAGE, 'utf8')): string
     const rows = OPTIONS.filter((option) => option.section === section).map(docsRow);
     return `${marker}| flag | type | default | meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
   });
-}
-
-/** `temper train` has the flags of `temper sft` with a prefix. */
-function warmStartFlag(flag: string): string {
-  return flag.startsWith(WARM_START) ? flag : `${WARM_START}-${flag}`;
 }
 
 /** Every field with metadata, in the order of the contract. */
@@ -169,7 +153,7 @@ function rowOf(option: Option): object {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
 }
 
-/** An adapter has no weights of the base model to train; the other flags of a warm start need its file. */
+/** All weights have no adapter; the other flags of a warm start need its file. */
 function rulesOf({ path, flag }: Option): Pick<RunFlag, 'needs' | 'excludes'> {
   if (path.startsWith('train.lora.')) return { excludes: ['full-fine-tuning'] };
   return flag.startsWith(`${WARM_START}-`) ? { needs: [WARM_START] } : {};
@@ -202,11 +186,10 @@ const TYPES: Readonly<Record<string, string>> = { boolean: 'switch', choice: 'te
 
 function docsRow(option: Option): string {
   const kind = kindOf(option);
-  const flag = option.section === WARM_START ? warmStartFlag(option.flag) : option.flag;
   const placeholder = kind === 'boolean' ? '' : ` ${option.placeholder ?? PLACEHOLDERS[kind]}`;
   const described = [option.description, option.more].filter((text) => text !== undefined).join('; ');
   const meaning = described + describeFlagRules(rulesOf(option)).replaceAll(/--[a-z-]+/g, '`$&`');
-  return `| \`--${flag}${placeholder}\` | ${TYPES[kind] ?? kind} | ${docsDefault(option, kind)} | ${meaning} |`;
+  return `| \`--${option.flag}${placeholder}\` | ${TYPES[kind] ?? kind} | ${docsDefault(option, kind)} | ${meaning} |`;
 }
 
 function docsDefault(option: Option, kind: Kind): string {

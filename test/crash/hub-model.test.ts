@@ -53,7 +53,7 @@ test('is downloaded once, trained by its name, and stays at its commit where the
 
   hub.kill();
   const further = ['--run', 'further', '--steps', '1', '--base-model', 'owner/model'];
-  await project.done('fork', 'hosted@1', ticTacToe(), ...further);
+  await project.done('train', ticTacToe(), '--from', 'hosted@1', ...further);
   expect(await shown('further')).toMatchObject({ baseModel, step: 1 });
 
   expect(await project.done('verify', 'hosted')).toContain('have the same bytes');

@@ -144,7 +144,7 @@ test('a step that has no room in memory ends its run with figures and the flag t
   const { code, stdout, stderr } = await temper(...trainLine('short', 1));
   expect(code, stdout + stderr).toBe(1);
   expect(stderr).toMatch(
-    /the run short failed: OutOfMemory: a step must fit into memory: .*tried to allocate \d+ bytes.* GiB are free on this host, 3 times in a row; lower --micro-batch-tokens \(now 16384\): temper fork short@0 AGENT/,
+    /the run short failed: OutOfMemory: a step must fit into memory: .*tried to allocate \d+ bytes.* GiB are free on this host, 3 times in a row; lower --micro-batch-tokens \(now 16384\): temper train AGENT --from short@0/,
   );
   expect(await show('short')).toMatchObject({ state: 'failed', step: 0 });
 

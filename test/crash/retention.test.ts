@@ -9,7 +9,7 @@ const STEPS = 24;
 const LINE = ['--base-model', 'pocket', '--steps', String(STEPS), '--eval-every', '4', '--examples-per-step', '2'];
 
 const project = new Project({ folder: inject('project') });
-const sftLine = (run: string) => ['sft', 'sums.jsonl', '--run', run, ...LINE, '--seed', '3'];
+const sftLine = (run: string) => ['train', 'sums.jsonl', '--run', run, ...LINE, '--seed', '3'];
 
 /** States of weights by step, as the command line lists them. */
 async function states(run: string): Promise<Record<string, number[]>> {
@@ -68,6 +68,8 @@ test('killed at a mark and at removals, a run stores in the end what an undistur
     code: 2,
     stderr: expect.stringContaining('pruned-killed@8 must have its optimizer state'),
   });
-  expect(await project.run('fork', 'pruned-killed@8', 'agent.ts')).toMatchObject({ code: 2 });
-  await project.done('sft', 'sums.jsonl', '--from', 'pruned-killed', '--run', 'pruned-child', '--steps', '1');
+  expect(await project.run('train', 'agent.ts', '--from', 'pruned-killed@8', '--run', 'again')).toMatchObject({
+    code: 2,
+  });
+  await project.done('train', 'sums.jsonl', '--from', 'pruned-killed', '--run', 'pruned-child', '--steps', '1');
 });

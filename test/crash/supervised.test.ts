@@ -44,7 +44,7 @@ test('killed while it trains examples and again while it is played, a run ends w
 
 /** Chats train the policy that the run ended with. */
 async function continueWithExamples(parent: string): Promise<void> {
-  const line = ['sft', 'chats.jsonl', '--from', parent, '--run', 'goes-on', '--steps', '2'];
+  const line = ['train', 'chats.jsonl', '--from', parent, '--run', 'goes-on', '--steps', '2'];
   await project.done(...line);
   expect(await project.done('show', 'goes-on')).toContain(`\nparent     ${parent}@9\n`);
   const adapterOf = (run: string, step: number) =>

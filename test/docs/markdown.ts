@@ -8,6 +8,8 @@ const pagesIn = (folder: string) =>
 
 /** Their code needs SDKs that test/installation alone has. */
 export const SDK_PAGES = pagesIn('docs/sdks');
+/** Records of what was: decisions and measurements name the commands and files of their day. */
+export const HISTORY: ReadonlySet<string> = new Set(['docs/decisions.md', 'docs/log.md']);
 export const PAGES = [
   'README.md',
   ...pagesIn('docs'),

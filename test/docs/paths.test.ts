@@ -1,10 +1,8 @@
 /** Files and folders of the tree that pages and AGENTS.md name in code exist. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
+import { HISTORY, PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
 
-/** Records of what was: decisions and measurements name the files of their day. */
-const HISTORY = new Set(['docs/decisions.md', 'docs/log.md']);
 const TOP = 'core|workflows|activities|store|play|sdk|workers|cli|gpu-worker|test|bench|docs|examples';
 /** `core/seeds.ts`, `play/dialects/`; not `cli/<command>/command.ts`, `core/contract*.ts`, nor what is installed. */
 const PATHS = new RegExp(`\`((?:${TOP})/(?![^\`]*node_modules)[\\w./-]*)\``, 'g');

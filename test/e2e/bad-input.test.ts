@@ -41,7 +41,7 @@ test('examples above the limit of tokens are refused by their line, or counted b
   const chat = (content: string) =>
     JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
   writeFileSync(join(project, 'fresh.jsonl'), [chat('a'), chat('b'.repeat(40))].join('\n'));
-  const sft = ['sft', 'fresh.jsonl', '--base-model', 'pocket', '--max-example-tokens', '30'];
+  const sft = ['train', 'fresh.jsonl', '--base-model', 'pocket', '--max-example-tokens', '30'];
   expect(await complaint([...sft, '--overlong', 'refuse'])).toContain(
     'line 2 of the examples must have at most 30 tokens, it has 84; shorten it, or set overlong to mask',
   );
@@ -51,10 +51,10 @@ test('examples above the limit of tokens are refused by their line, or counted b
   expect([code, linesOf(stdout)]).toEqual([
     2,
     [
-      'fresh: supervised training of pocket, 1 step of 16 examples',
-      expect.stringMatching(/^What the terms mean: .*docs\/glossary\.md$/),
       '2 examples: 2 of 6 tokens are trained, the longest has 6',
       'note: 1 example above the limit of tokens will be left out',
+      'fresh: supervised training of pocket, 1 step of 16 examples',
+      expect.stringMatching(/^What the terms mean: .*docs\/glossary\.md$/),
     ],
   ]);
 });

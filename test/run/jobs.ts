@@ -117,7 +117,7 @@ export const JOBS: readonly Job[] = [
   nightly('test/crash/production.test.ts', 'cli/schedule', 'cli/promote'),
   nightly('test/crash/program.test.ts', 'play/programs'),
   nightly('test/crash/resources.test.ts', 'play/resources'),
-  nightly('test/crash/supervised.test.ts', 'cli/sft', `${GPU}/training/supervised.py`),
+  nightly('test/crash/supervised.test.ts', 'cli/planning', `${GPU}/training/supervised.py`),
   nightly('test/e2e/copies.test.ts', 'store/records/copy', 'cli/checkpoints'),
   long(nightly('test/installation/frameworks.test.ts', 'play/dialects', 'play/transports', 'play/recorder')),
   nightly('test/installation/page-scripts.test.ts', 'sdk/loop', 'workers/local-backend'),

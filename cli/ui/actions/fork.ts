@@ -12,7 +12,7 @@ import { startRun } from '../../../operations/start-run.ts';
 import { requireFound } from '../../../operations/steer-run.ts';
 import { shellText } from '../../../operations/words.ts';
 import { readRun } from '../../../store/records/run-reader.ts';
-import { forkedConfig } from '../../fork/forked-config.ts';
+import { forkedConfig } from '../../planning/inherited-config.ts';
 import { findParent } from '../../planning/find-parent.ts';
 
 interface ForkInput {
@@ -43,7 +43,7 @@ export async function planFork(place: Place, { run, step, name, set }: ForkInput
     checkpoint,
     config,
     says: `${name} starts from ${checkpoint} with ${changed} and trains ${config.steps} steps of its own. ${run} is not changed, and nothing is copied. A worker must play ${config.agent}: where none runs, start temper dev --agent FILE.`,
-    command: shellText(['temper', 'fork', checkpoint, 'AGENT', '--run', name, ...forkFlags(settings)]),
+    command: shellText(['temper', 'train', 'AGENT', '--from', checkpoint, '--run', name, ...forkFlags(settings)]),
   };
 }
 
@@ -70,7 +70,7 @@ function checkName(name: string): void {
     );
 }
 
-/** Flags of `temper fork`: `--learning-rate 1e-5`. */
+/** Flags of `temper train`: `--learning-rate 1e-5`. */
 function forkFlags(settings: Readonly<Record<string, number>>): string[] {
   return Object.entries(settings).flatMap(([name, value]) => [
     `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,

@@ -105,8 +105,8 @@ class GpuActivities:
         work = parse_input(TrainInput, given)
         parent = PolicyName(work.parent.run, work.parent.branch, work.parent.step)
         remedy = (
-            f"lower --micro-batch-tokens (now {work.train.micro_batch_tokens}): temper fork {parent} "
-            f"AGENT --run NEW --micro-batch-tokens {max(1, work.train.micro_batch_tokens // 2)}; or lower "
+            f"lower --micro-batch-tokens (now {work.train.micro_batch_tokens}): temper train AGENT "
+            f"--from {parent} --run NEW --micro-batch-tokens {max(1, work.train.micro_batch_tokens // 2)}; or lower "
             "engine.kvCacheBytes in temporal.config.ts"
         )
         return await self._perform(work.run, work.step, partial(self._trainer.train, work), remedy)

@@ -314,7 +314,7 @@ def test_a_step_without_room_is_tried_three_times_and_ends_with_figures_and_the_
             run(gpu.train, work)
     assert (caught.value.type, caught.value.non_retryable, len(tries)) == ("OutOfMemory", True, 3)
     assert len({id(held) for held in tries}) == 3  # nothing that might be freed was kept
-    assert "lower --micro-batch-tokens (now 64): temper fork demo~2@0 AGENT --run NEW" in caught.value.message
+    assert "lower --micro-batch-tokens (now 64): temper train AGENT --from demo~2@0 --run NEW" in caught.value.message
     assert "free on" in caught.value.message
     assert ("you tried to allocate" in caught.value.message) == (how == "torch")
     assert not run(gpu.train, work).found

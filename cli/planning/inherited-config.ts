@@ -4,8 +4,8 @@ import type { RunConfig } from '../../core/contract.ts';
 import { findLossProblem } from '../../core/loss-options.ts';
 import type { RunOptions } from '../../core/run-defaults.ts';
 import type { Settings } from '../../core/settings.ts';
-import type { Parent } from '../planning/find-parent.ts';
-import { applyRunFlags } from '../planning/run-flags.ts';
+import type { Parent } from './find-parent.ts';
+import { applyRunFlags } from './run-flags.ts';
 
 /** Configuration of a fork that the same agent plays: roles, judge and external rewards are as the parent recorded them. */
 export function forkedConfig(parent: Parent, run: string, { temperature, ...settings }: Settings): RunConfig {

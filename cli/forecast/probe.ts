@@ -7,10 +7,10 @@ import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { WorkFailed } from '../command-line/errors.ts';
 import { findExisting } from '../planning/find-existing.ts';
-import type { RunPlan } from '../planning/plan-run.ts';
-import { proveRun } from '../session/play-run.ts';
-import { readPrices, type Basis } from '../forecast/estimate-run.ts';
-import { measureRun } from '../forecast/measure.ts';
+import { settleRun } from '../planning/draft-run.ts';
+import type { RunPlan } from '../planning/run-plan.ts';
+import { readPrices, type Basis } from './estimate-run.ts';
+import { measureRun } from './measure.ts';
 
 /**
  * The first step loads and compiles, and says little of the time of the next ones. Two steps are too few: one step's time is
@@ -25,7 +25,8 @@ export async function playProbe(context: CommandEnvironment, plan: RunPlan, aske
   const { project, signal, env, output } = context;
   const config = toProbe(plan.config);
   const { run } = config;
-  const probe = await proveRun(context, { ...plan, config, ...(await findExisting(plan.store, config)) }, asked);
+  const found = { ...plan, config, ...(await findExisting(plan.store, config)) };
+  const probe = found.existing === null ? await settleRun(found, asked, context) : found;
   if (!probe.isComplete) {
     const { playSession } = await import('../session/play-session.ts');
     const { createViewer } = await import('../watch/viewer.ts');
