@@ -1,6 +1,5 @@
 /** Tells a run as traces: one for each step, with its groups, and one for each attempt that is sent. */
 import type { TraceSettings } from '../../core/contract-trace.ts';
-import { TemperError, type FailureType } from '../../core/failures.ts';
 import type { Store } from '../../store/store.ts';
 import type { HttpCaller } from '../http.ts';
 import type { TargetMemory, ToldRow, RunFacts, StepRow, Target, ToldRun } from '../target.ts';
@@ -48,38 +47,32 @@ class TraceTarget implements Target {
     this.#place = place;
   }
 
-  begin({ run, signal }: ToldRun): Promise<TargetMemory> {
-    return mendable(async () => {
-      const { env, fetch, store } = this.#place;
-      const { agent } = run.config;
-      const memory = await lookUp(this.#settings, agent, env, { fetch, signal });
-      // Missing keys are named before the first step.
-      endpointOf(this.#settings, agent, env, memory, { fetch, signal });
-      const api = this.#langfuse(signal);
-      const dataset = datasetOf(this.#settings);
-      if (api === null || dataset === null) return memory;
-      return { ...memory, datasetId: await putHeldOut(api, store, run.run, dataset) };
-    });
+  async begin({ run, signal }: ToldRun): Promise<TargetMemory> {
+    const { env, fetch, store } = this.#place;
+    const { agent } = run.config;
+    const memory = await lookUp(this.#settings, agent, env, { fetch, signal });
+    // Missing keys are named before the first step.
+    endpointOf(this.#settings, agent, env, memory, { fetch, signal });
+    const api = this.#langfuse(signal);
+    const dataset = datasetOf(this.#settings);
+    if (api === null || dataset === null) return memory;
+    return { ...memory, datasetId: await putHeldOut(api, store, run.run, dataset) };
   }
 
-  tell(told: ToldRun, rows: readonly ToldRow[]): Promise<void> {
-    return mendable(async () => {
-      for (const row of rows) {
-        const telling = new Telling(this.#settings, this.#place, told, this.#langfuse(told.signal));
-        await (row.kind === 'step' ? telling.step(row) : telling.evaluation(row));
-      }
-    });
+  async tell(told: ToldRun, rows: readonly ToldRow[]): Promise<void> {
+    for (const row of rows) {
+      const telling = new Telling(this.#settings, this.#place, told, this.#langfuse(told.signal));
+      await (row.kind === 'step' ? telling.step(row) : telling.evaluation(row));
+    }
   }
 
   /** Times come from the store: the run is over with its last commit. */
-  end(told: ToldRun, outcome: string): Promise<void> {
-    return mendable(async () => {
-      const { beganAt, failure } = told.run;
-      const endedAt = Math.max(beganAt, ...told.newest.map(({ at }) => at));
-      const sender = openSender(this.#settings, this.#place, told);
-      await sender.add([runSpan(tracedRun(told.run, this.#settings), { beganAt, endedAt, outcome, failure })]);
-      await sender.flush();
-    });
+  async end(told: ToldRun, outcome: string): Promise<void> {
+    const { beganAt, failure } = told.run;
+    const endedAt = Math.max(beganAt, ...told.newest.map(({ at }) => at));
+    const sender = openSender(this.#settings, this.#place, told);
+    await sender.add([runSpan(tracedRun(told.run, this.#settings), { beganAt, endedAt, outcome, failure })]);
+    await sender.flush();
   }
 
   /** Null for another target. */
@@ -94,18 +87,6 @@ class TraceTarget implements Target {
 function datasetOf(settings: TraceSettings): string | null {
   return settings.kind === 'langfuse' ? settings.dataset : null;
 }
-
-/** A failure that the user can mend ends nothing: with another key, or another address, the next try goes through. */
-async function mendable<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (!(cause instanceof TemperError) || !MENDABLE.has(cause.type)) throw cause;
-    throw new TemperError('TargetUnavailable', cause.message, { cause });
-  }
-}
-
-const MENDABLE: ReadonlySet<FailureType> = new Set(['BadConfig', 'DeploymentFailed']);
 
 function openSender(settings: TraceSettings, { env, fetch, version }: TracePlace, told: ToldRun): TraceSender {
   const endpoint = endpointOf(settings, told.run.config.agent, env, told.memory, { fetch, signal: told.signal });

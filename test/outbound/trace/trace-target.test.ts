@@ -220,19 +220,24 @@ test('Langfuse gets rewards as scores, once each', async () => {
   });
 });
 
-test.each([429, 503, 401, 404])('a server that answers %i is told again later, and shows no key', async (status) => {
+test.each([
+  [429, 'TargetUnavailable'],
+  [503, 'TargetUnavailable'],
+  [401, 'BadConfig'],
+  [404, 'DeploymentFailed'],
+])('of a server that answers %i the failure is %s, and no key is shown', async (status, type) => {
   await writeStep(store, 1, [1, 0]);
   for (const kind of ['langfuse', 'weave', 'mlflow-traces', 'otlp']) {
     server.refuse(status);
     const target = open({ kind, url: server.url, ...(kind === 'weave' && { entity: 'team' }) });
     const error = await target.tell(await toldOf(store), [stepRow(1)]).catch((thrown: unknown) => thrown as Error);
-    expect(error).toMatchObject({ type: 'TargetUnavailable', retryable: true });
+    expect(error).toMatchObject({ type });
     expect(String(error)).not.toMatch(/canary/);
     expect(String(error)).toContain(String(status));
   }
 });
 
-test('a key that is missing is named, and ends nothing', async () => {
+test('a key that is missing is named', async () => {
   const told = await toldOf(store);
   for (const [settings, variable] of [
     [{ kind: 'langfuse' }, 'LANGFUSE_SECRET_KEY'],
@@ -240,7 +245,7 @@ test('a key that is missing is named, and ends nothing', async () => {
   ] as const) {
     const begun = open({ ...settings, url: server.url }, {}).begin(told);
     await expect(begun).rejects.toMatchObject({
-      type: 'TargetUnavailable',
+      type: 'BadConfig',
       message: expect.stringContaining(variable),
     });
   }
