@@ -27,7 +27,7 @@ const PAUSE_MS = 500;
 /** DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE: the server is silent, busy or away; the question was fine. */
 const PASSING_CODES: readonly number[] = [4, 8, 14];
 /** PERMISSION_DENIED, UNAUTHENTICATED */
-const REFUSED_CODES: readonly number[] = [7, 16];
+export const REFUSED_CODES: readonly number[] = [7, 16];
 
 /** A client of `target`, with TLS and keys from profile and environment. Fails within fifteen seconds, saying what to do. */
 export async function connectClient(
@@ -162,7 +162,7 @@ interface FailedCall extends Error {
 }
 
 /** Client classes hide the call's error in `cause`. */
-function failedCall(error: unknown): FailedCall | null {
+export function failedCall(error: unknown): FailedCall | null {
   for (let current = error; current instanceof Error; current = current.cause) {
     if (isGrpcServiceError(current)) return current;
   }

@@ -1,11 +1,11 @@
 /** Connections to the Temporal servers of users' workers: one for each server and process. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, isGrpcServiceError, type WorkflowClientInterceptor } from '@temporalio/client';
+import { Client, type WorkflowClientInterceptor } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { badConfig, type TemperError } from '../../core/failures.ts';
-import { isPassing } from '../connection/connection.ts';
+import { failedCall, isPassing, REFUSED_CODES } from '../connection/connection.ts';
 
 export interface ServerOptions {
   readonly address?: string | undefined;
@@ -155,28 +155,19 @@ const NOT_READY = 'the workflow does not answer: its task failed or took too lon
 const NOT_READY_CODES: readonly number[] = [9, 10];
 
 function isNotReady(error: unknown): boolean {
-  const cause = callOf(error);
+  const cause = failedCall(error);
   return cause !== null && NOT_READY_CODES.includes(cause.code);
-}
-
-/** Client classes hide the call's error in `cause`. */
-function callOf(error: unknown) {
-  const cause = error instanceof Error && !isGrpcServiceError(error) ? error.cause : error;
-  return isGrpcServiceError(cause) ? cause : null;
 }
 
 /** NOT_FOUND says so of a namespace, too. */
 const NOT_FOUND = 5;
-/** PERMISSION_DENIED, UNAUTHENTICATED. */
-const REFUSALS: readonly number[] = [7, 16];
 
 function refused(error: unknown, name: string): TemperError | null {
   if (isTransportError(error)) return refusal(error, name, error.message.split(': Status ', 1)[0]!);
-  const cause = callOf(error);
+  const cause = failedCall(error);
   if (cause === null) return null;
-  const code: number = cause.code;
-  const isNamespace = code === NOT_FOUND && /namespace/i.test(cause.details);
-  if (!REFUSALS.includes(code) && !isNamespace) return null;
+  const isNamespace = cause.code === NOT_FOUND && /namespace/i.test(cause.details);
+  if (!REFUSED_CODES.includes(cause.code) && !isNamespace) return null;
   return refusal(error, name, cause.details || cause.message);
 }
 
