@@ -102,5 +102,6 @@ export function isUnreadable(error: unknown): error is TemperError {
 
 /** A value as an error message shows it. */
 export function showValue(value: unknown): string {
+  if (typeof value === 'function') return 'a function';
   return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }

@@ -1,12 +1,12 @@
 /** Checks the definition of an agent: a JavaScript caller may pass values of any type. */
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
+import { showValue } from '../../core/failures.ts';
 import { NAME_PATTERN } from '../../core/wire-constants.ts';
 import { isExternal, type External } from '../../play/external.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isResource } from '../../play/resources/resource.ts';
 import { findAgentRolesProblem } from '../roles/check-roles.ts';
-import { showOption } from '../options/check-options.ts';
 
 type Definition = Readonly<Record<string, unknown>>;
 
@@ -15,7 +15,7 @@ export function findProblem(definition: object): string | null {
   const members = definition as Definition;
   const { name } = members;
   if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
-    return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${showOption(name)}; rename it`;
+    return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${showValue(name)}; rename it`;
   }
   return (
     findWrongOption(name, members) ??
@@ -28,13 +28,13 @@ export function findProblem(definition: object): string | null {
 
 function findWrongOption(agent: string, { rollout, captureModel, spreadBy, mcp = [] }: Definition): string | null {
   if (typeof rollout !== 'function')
-    return `the agent ${agent} must have a function rollout, got ${showOption(rollout)}; add one`;
+    return `the agent ${agent} must have a function rollout, got ${showValue(rollout)}; add one`;
   if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
-    return `captureModel of the agent ${agent} must be the name of a model, got ${showOption(captureModel)}; pass the one that your code asks for`;
+    return `captureModel of the agent ${agent} must be the name of a model, got ${showValue(captureModel)}; pass the one that your code asks for`;
   if (spreadBy !== undefined && typeof spreadBy !== 'string')
-    return `spreadBy of the agent ${agent} must be the name of a field of its scenarios, got ${showOption(spreadBy)}; pass for example 'label'`;
+    return `spreadBy of the agent ${agent} must be the name of a field of its scenarios, got ${showValue(spreadBy)}; pass for example 'label'`;
   if (!Array.isArray(mcp) || !mcp.every(isToolServer))
-    return `mcp of the agent ${agent} must be a list of servers, got ${showOption(mcp)}; pass [mcp({ … })]`;
+    return `mcp of the agent ${agent} must be a list of servers, got ${showValue(mcp)}; pass [mcp({ … })]`;
   return null;
 }
 
@@ -44,12 +44,12 @@ function findSourceProblem(agent: string, { scenarios, evalScenarios }: Definiti
   const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
   return wrong === undefined
     ? null
-    : `${wrong[0]} of the agent ${agent} must be ${kinds}, got ${showOption(wrong[1])}; pass one of these`;
+    : `${wrong[0]} of the agent ${agent} must be ${kinds}, got ${showValue(wrong[1])}; pass one of these`;
 }
 
 function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Definition): string | null {
   if (reward !== undefined && !isRuler(reward) && !isExternal(reward))
-    return `the reward of the agent ${agent} must be ruler({ … }), external({ … }) or review({ … }), got ${showOption(reward)}; return a reward of its own from rollout`;
+    return `the reward of the agent ${agent} must be ruler({ … }), external({ … }) or review({ … }), got ${showValue(reward)}; return a reward of its own from rollout`;
   const ofGroup = rewardGroup === undefined ? null : findRewardGroupProblem(agent, reward, rewardGroup);
   if (ofGroup !== null) return ofGroup;
   if (isExternal(reward)) return findExternalProblem(agent, reward, rewards);
@@ -61,7 +61,7 @@ function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Defi
 
 function findRewardGroupProblem(agent: string, reward: unknown, rewardGroup: unknown): string | null {
   if (typeof rewardGroup !== 'function')
-    return `rewardGroup of the agent ${agent} must be a function, got ${showOption(rewardGroup)}; pass one that returns a reward for each attempt`;
+    return `rewardGroup of the agent ${agent} must be a function, got ${showValue(rewardGroup)}; pass one that returns a reward for each attempt`;
   if (reward === undefined) return null;
   const remedy = isRuler(reward) ? 'call ruler(attempts, { … }) in rewardGroup' : 'remove one of them';
   return `the agent ${agent} must have one judge, got reward and rewardGroup; ${remedy}`;
@@ -91,13 +91,13 @@ function findWeightsProblem(agent: string, rewards: unknown): string | null {
   const remedy = 'pass for example { correct: 1, short: 0.1 }';
   const entries = typeof rewards === 'object' && rewards !== null ? Object.entries(rewards) : [];
   if (entries.length === 0 || entries.length > MAX_REWARDS || Array.isArray(rewards))
-    return `rewards of the agent ${agent} must be 1 to ${MAX_REWARDS} weights by name, got ${showOption(rewards)}; ${remedy}`;
+    return `rewards of the agent ${agent} must be 1 to ${MAX_REWARDS} weights by name, got ${showValue(rewards)}; ${remedy}`;
   const misnamed = entries.find(([name]) => !REWARD_NAME.test(name));
   if (misnamed !== undefined)
-    return `the name of a reward of the agent ${agent} must be letters, digits, _ and -, got ${showOption(misnamed[0])}; rename it`;
+    return `the name of a reward of the agent ${agent} must be letters, digits, _ and -, got ${showValue(misnamed[0])}; rename it`;
   const wrong = entries.find(([, weight]) => !isReward(weight));
   if (wrong !== undefined)
-    return `the weight of the reward ${wrong[0]} of the agent ${agent} must be ${REWARD_RULE}, got ${showOption(wrong[1])}; ${remedy}`;
+    return `the weight of the reward ${wrong[0]} of the agent ${agent} must be ${REWARD_RULE}, got ${showValue(wrong[1])}; ${remedy}`;
   return entries.every(([, weight]) => weight === 0)
     ? `one of the rewards of the agent ${agent} must have another weight than 0, or nothing is learned; ${remedy}`
     : null;
@@ -108,12 +108,12 @@ const RESOURCE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 function findResourceProblem(agent: string, resources: unknown = {}): string | null {
   if (typeof resources !== 'object' || resources === null || Array.isArray(resources))
-    return `resources of the agent ${agent} must be resource({ … }) by name, got ${showOption(resources)}; pass { database: resource({ … }) }`;
+    return `resources of the agent ${agent} must be resource({ … }) by name, got ${showValue(resources)}; pass { database: resource({ … }) }`;
   for (const [name, value] of Object.entries(resources)) {
     if (!RESOURCE_NAME.test(name))
-      return `a resource of the agent ${agent} must be named like a variable (${RESOURCE_NAME.source}), got ${showOption(name)}; rename it`;
+      return `a resource of the agent ${agent} must be named like a variable (${RESOURCE_NAME.source}), got ${showValue(name)}; rename it`;
     if (!isResource(value))
-      return `the resource ${name} of the agent ${agent} must be resource({ … }), got ${showOption(value)}; pass resource({ scope, setup, teardown })`;
+      return `the resource ${name} of the agent ${agent} must be resource({ … }), got ${showValue(value)}; pass resource({ scope, setup, teardown })`;
   }
   return null;
 }

@@ -1,5 +1,5 @@
 /** Defines a resource of an agent: `resources: { database: resource({ scope: 'attempt', setup, teardown }) }`. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError, showValue } from '../../core/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import {
   RESOURCE,
@@ -8,7 +8,7 @@ import {
   type TeardownContext,
   type WorkerSetupContext,
 } from '../../play/resources/resource.ts';
-import { checkCount, checkOptions, showOption } from '../options/check-options.ts';
+import { checkCount, checkOptions } from '../options/check-options.ts';
 
 interface Common<T> {
   /**
@@ -61,5 +61,5 @@ export function resource<T, S extends Scenario = Scenario, R extends object = ob
 }
 
 function bad(name: string, rule: string, value: unknown, remedy: string): TemperError {
-  return badConfig(`${name} of resource must be ${rule}, got ${showOption(value)}; ${remedy}`);
+  return badConfig(`${name} of resource must be ${rule}, got ${showValue(value)}; ${remedy}`);
 }

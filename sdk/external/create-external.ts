@@ -1,8 +1,8 @@
 /** `external({ timeoutMs })`: the reward of an agent whose attempts are rewarded later, by people or other systems. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig, showValue } from '../../core/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
-import { checkOptions, showOption } from '../options/check-options.ts';
+import { checkOptions } from '../options/check-options.ts';
 
 export interface ExternalOptions<Name extends string = never> {
   /** One of the agent's `rewards`, which is then given from outside; the rollout returns the others. */
@@ -30,11 +30,11 @@ export function findWaitProblem(of: string, options: object): string | null {
   const { timeoutMs, onTimeout, minimum } = options as Record<string, unknown>;
   const isTime = isCount(timeoutMs) && timeoutMs > 0 && timeoutMs <= MOST_TIMEOUT_MS;
   if (timeoutMs !== undefined && !isTime)
-    return `timeoutMs of ${of} must be a whole number of milliseconds, at most two years, got ${showOption(timeoutMs)}; pass for example 7 * 86_400_000`;
+    return `timeoutMs of ${of} must be a whole number of milliseconds, at most two years, got ${showValue(timeoutMs)}; pass for example 7 * 86_400_000`;
   if (onTimeout !== undefined && onTimeout !== 'drop' && !isReward(onTimeout))
-    return `onTimeout of ${of} must be 'drop' or ${REWARD_RULE}, got ${showOption(onTimeout)}; pass the reward of attempts that nobody rewarded`;
+    return `onTimeout of ${of} must be 'drop' or ${REWARD_RULE}, got ${showValue(onTimeout)}; pass the reward of attempts that nobody rewarded`;
   if (minimum !== undefined && !isCount(minimum))
-    return `minimum of ${of} must be a whole number of at least 0, got ${showOption(minimum)}; pass how many rewards a group needs`;
+    return `minimum of ${of} must be a whole number of at least 0, got ${showValue(minimum)}; pass how many rewards a group needs`;
   const useless = Object.entries({ onTimeout, minimum }).find(([, value]) => value !== undefined);
   return timeoutMs === undefined && useless !== undefined
     ? `${useless[0]} of ${of} has no effect without timeoutMs, since the run then waits for every reward; add timeoutMs`

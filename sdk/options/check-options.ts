@@ -240,10 +240,3 @@ export function checkCount(name: string, value: number | undefined, { least, exa
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return;
   throw badConfig(`${name} must be a whole number of at least ${least}, got ${String(value)}; pass ${example}`);
 }
-
-/** An option as an error message shows it. */
-export function showOption(value: unknown): string {
-  if (typeof value === 'number') return String(value);
-  if (typeof value === 'function') return 'a function';
-  return (JSON.stringify(value) ?? String(value)).slice(0, 80);
-}

@@ -1,10 +1,10 @@
 /** `review({ pairwise: true })`: the reward of an agent whose attempts people compare, or score one by one. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig, showValue } from '../../core/failures.ts';
 import { isWeight } from '../../core/given-values.ts';
 import { LEAST_COMPARISONS } from '../../core/plan-pairs.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
 import { findWaitProblem, type ExternalOptions } from '../external/create-external.ts';
-import { checkOptions, showOption } from '../options/check-options.ts';
+import { checkOptions } from '../options/check-options.ts';
 
 export interface ReviewOptions extends Omit<ExternalOptions, 'name'> {
   /** Reviewers see two attempts side by side and say which is better; by default each attempt gets a score from 0 to 1. */
@@ -51,24 +51,24 @@ function findComparisonsProblem({
   comparisonsPerAttempt: comparisons,
 }: Record<string, unknown>): string | null {
   if (pairwise !== undefined && typeof pairwise !== 'boolean')
-    return `pairwise of review must be true or false, got ${showOption(pairwise)}; pass true to compare two attempts at a time`;
+    return `pairwise of review must be true or false, got ${showValue(pairwise)}; pass true to compare two attempts at a time`;
   if (comparisons === undefined) return null;
   if (pairwise !== true)
     return 'comparisonsPerAttempt of review has no effect without pairwise: true; add it, or remove comparisonsPerAttempt';
   return isBetween(comparisons, LEAST_COMPARISONS, MOST_COMPARISONS)
     ? null
-    : `comparisonsPerAttempt of review must be a whole number from ${LEAST_COMPARISONS} (fewer leave attempts unconnected) to ${MOST_COMPARISONS}, got ${showOption(comparisons)}; pass for example ${DEFAULT_COMPARISONS}`;
+    : `comparisonsPerAttempt of review must be a whole number from ${LEAST_COMPARISONS} (fewer leave attempts unconnected) to ${MOST_COMPARISONS}, got ${showValue(comparisons)}; pass for example ${DEFAULT_COMPARISONS}`;
 }
 
 function findReviewersProblem({ reviewers, question, onTimeout }: Record<string, unknown>): string | null {
   if (reviewers !== undefined && !isBetween(reviewers, 1, MOST_REVIEWERS))
-    return `reviewers of review must be a whole number from 1 to ${MOST_REVIEWERS}, got ${showOption(reviewers)}; pass how many people review each attempt`;
+    return `reviewers of review must be a whole number from 1 to ${MOST_REVIEWERS}, got ${showValue(reviewers)}; pass how many people review each attempt`;
   if (typeof onTimeout === 'number' && (onTimeout < 0 || onTimeout > 1))
     return `onTimeout of review must be 'drop' or a score from 0 to 1, got ${onTimeout}; pass the score of attempts that nobody reviewed`;
   const isText = typeof question === 'string' && question.trim() !== '' && question.length <= MAX_QUESTION;
   return question === undefined || isText
     ? null
-    : `question of review must be text of at most ${MAX_QUESTION} characters, got ${showOption(question)}; say what makes an attempt better than another`;
+    : `question of review must be text of at most ${MAX_QUESTION} characters, got ${showValue(question)}; say what makes an attempt better than another`;
 }
 
 function findWeightsProblem(weights: unknown): string | null {

@@ -1,8 +1,8 @@
 /** Checks the roles of an agent or of a script's model, which a JavaScript caller may give any value. */
 import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/wire-constants.ts';
+import { showValue } from '../../core/failures.ts';
 import { PROGRAM } from '../../play/programs/program.ts';
 import type { RoleDefinition, RoleDefinitions } from '../../play/roles/role-definition.ts';
-import { showOption } from '../options/check-options.ts';
 
 const MAX_ROLES = 16;
 const KINDS: readonly unknown[] = ['policy', 'frozen', 'league'];
@@ -23,7 +23,7 @@ export function findModelRolesProblem(model: string, options: object): string | 
   if (problem !== null || roles === undefined) return problem;
   const other = Object.entries(roles as RoleDefinitions).find(([, { kind }]) => kind !== 'policy');
   if (other === undefined) return null;
-  return `the role ${other[0]} of the model ${model} must be policy(), got ${showOption(other[1])}; let a new Model({ … }) of the script play it`;
+  return `the role ${other[0]} of the model ${model} must be policy(), got ${showValue(other[1])}; let a new Model({ … }) of the script play it`;
 }
 
 /** `owner`: the agent or the model, as messages name it. */
@@ -34,9 +34,9 @@ function findRolesProblem(owner: string, definition: object): string | null {
       ? null
       : `competing of ${owner} has no effect without roles; add roles: { … }, or remove it`;
   if (competing !== undefined && typeof competing !== 'boolean')
-    return `competing of ${owner} must be true or false, got ${showOption(competing)}; pass true`;
+    return `competing of ${owner} must be true or false, got ${showValue(competing)}; pass true`;
   if (typeof roles !== 'object' || roles === null || Array.isArray(roles))
-    return `roles of ${owner} must be an object, got ${showOption(roles)}; pass { white: policy(), … }`;
+    return `roles of ${owner} must be an object, got ${showValue(roles)}; pass { white: policy(), … }`;
   return findEntriesProblem(owner, Object.entries(roles));
 }
 
@@ -45,10 +45,10 @@ function findEntriesProblem(owner: string, entries: readonly (readonly [string, 
     return `${owner} must have 1 to ${MAX_ROLES} roles, got ${entries.length}; name its players in roles`;
   const misnamed = entries.find(([role]) => !ROLE_NAME_PATTERN.test(role));
   if (misnamed !== undefined)
-    return `a role of ${owner} must be named by lower case letters, digits, _ and - (${ROLE_NAME_PATTERN.source}), got ${showOption(misnamed[0])}; rename it`;
+    return `a role of ${owner} must be named by lower case letters, digits, _ and - (${ROLE_NAME_PATTERN.source}), got ${showValue(misnamed[0])}; rename it`;
   const wrong = entries.find(([, role]) => !isRole(role));
   if (wrong !== undefined)
-    return `the role ${wrong[0]} of ${owner} must be policy(), frozen(…) or league({ … }), got ${showOption(wrong[1])}; pass one of these`;
+    return `the role ${wrong[0]} of ${owner} must be policy(), frozen(…) or league({ … }), got ${showValue(wrong[1])}; pass one of these`;
   return findPoliciesProblem(owner, entries as readonly (readonly [string, RoleDefinition])[]);
 }
 
@@ -61,7 +61,7 @@ function findPoliciesProblem(owner: string, roles: readonly (readonly [string, R
     return `the league of the role ${stranger[0]} must be of a policy that a role trains (${[...trained].join(', ')}); correct its of`;
   const unknown = roles.find(([, role]) => role.kind === 'frozen' && !/[@/]/.test(role.player));
   if (unknown === undefined) return null;
-  return `the role ${unknown[0]} of ${owner} must be frozen as provider/model or RUN@STEP, got ${showOption(unknown[1])}; pass for example frozen('openai/gpt-5-mini')`;
+  return `the role ${unknown[0]} of ${owner} must be frozen as provider/model or RUN@STEP, got ${showValue(unknown[1])}; pass for example frozen('openai/gpt-5-mini')`;
 }
 
 /** Options that speak of the one policy of an agent without roles. */

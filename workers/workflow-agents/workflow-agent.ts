@@ -1,8 +1,8 @@
 /** `temper-rl/temporal`: agents that are Temporal workflows of your own, played on workers of your own. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError, showValue } from '../../core/failures.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
-import { checkOptions, showOption } from '../../sdk/options/check-options.ts';
+import { checkOptions } from '../../sdk/options/check-options.ts';
 import type { WorkflowAgentOptions } from './options.ts';
 
 export type {
@@ -81,5 +81,5 @@ function checkKinds<S extends Scenario, R>(options: WorkflowAgentOptions<S, R>):
 }
 
 function bad(rule: string, value: unknown, remedy: string): TemperError {
-  return badConfig(`${rule}, got ${showOption(value)}; ${remedy}`);
+  return badConfig(`${rule}, got ${showValue(value)}; ${remedy}`);
 }
