@@ -11,7 +11,7 @@ import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/reco
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';
-import { playersOf } from '../play/roles/players.ts';
+import { playersOf } from '../play/roles/role-definition.ts';
 import { createScenarioReader } from './scenario-reader.ts';
 
 export function createRolloutActivities(dependencies: PlayDependencies) {

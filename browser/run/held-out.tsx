@@ -5,8 +5,13 @@ import type { RunState } from '../../core/contract.ts';
 import { describeHeldOut, formatNumber, heldOutHeading } from '../../core/format.ts';
 import { branchOfStep } from '../../core/lineage.ts';
 import type { CurveView } from '../../views/api/run-views.ts';
-import { findHeldOut, type HeldOutNumber } from '../../views/charts/held-out.ts';
-import { findHeldOutLoss, LOSS_HEADING, lossNote } from '../../views/charts/held-out-loss.ts';
+import {
+  findHeldOut,
+  type HeldOutNumber,
+  findHeldOutLoss,
+  LOSS_HEADING,
+  lossNote,
+} from '../../views/charts/held-out.ts';
 import { pathTo } from '../location.ts';
 
 interface HeldOutProps {

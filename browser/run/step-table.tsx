@@ -2,8 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { StepSummary } from '../../core/contract.ts';
 import { formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
-import { metricWords } from '../../views/charts/metric-words.ts';
-import { chooseStepMetrics } from '../../views/charts/step-metrics.ts';
+import { metricWords, chooseStepMetrics } from '../../views/charts/metric-words.ts';
 import { pathTo } from '../location.ts';
 import { Empty } from '../parts/small.tsx';
 import type { TableColumn } from '../parts/table-column.ts';

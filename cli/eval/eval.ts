@@ -12,7 +12,7 @@ import { evalLines, summariseOutcomes, type EvalSummary, type Outcome, type Play
 import { TemperError } from '../../core/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
+import { openAgentResources } from '../../play/resources/agent-resources.ts';
 import { AttemptRunner, type RunnerOptions } from '../players/attempt-runner.ts';
 import type { Player } from '../players/players.ts';
 import { withEngine } from '../players/with-engine.ts';

@@ -7,7 +7,7 @@ import type { Scenario } from '../../play/agent.ts';
 import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 import type { HostedJudge } from '../../play/judge/judge-model.ts';
-import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
+import { openAgentResources } from '../../play/resources/agent-resources.ts';
 import type { Score } from '../../store/records/verdicts.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { AgentFile } from '../planning/load-agent.ts';

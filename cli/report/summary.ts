@@ -3,7 +3,7 @@ import { shortModelName } from '../../core/describe-config.ts';
 import type { EvalResult, RunConfig, RunState, StepSummary } from '../../core/contract.ts';
 import { describeCosts, sumUsd } from '../../core/costs.ts';
 import { formatUsd } from '../../core/judge-spending.ts';
-import { findHeldOutLoss, LOSS_HEADING, lossNote, type HeldOutLoss } from '../../views/charts/held-out-loss.ts';
+import { findHeldOutLoss, LOSS_HEADING, lossNote, type HeldOutLoss } from '../../views/charts/held-out.ts';
 import { describeLineage } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { describeChange } from '../../core/settings.ts';

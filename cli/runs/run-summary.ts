@@ -1,6 +1,6 @@
 /** Run as `runs` and `show` print it: one flat object from the store. */
 import type { EvalResult, RunCosts, RunState } from '../../core/contract.ts';
-import { findHeldOutLoss, type HeldOutLoss } from '../../views/charts/held-out-loss.ts';
+import { findHeldOutLoss, type HeldOutLoss } from '../../views/charts/held-out.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { policyName } from '../../core/policy-name.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';

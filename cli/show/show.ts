@@ -1,4 +1,4 @@
-import { describeHeldOutLoss } from '../../views/charts/held-out-loss.ts';
+import { describeHeldOutLoss } from '../../views/charts/held-out.ts';
 import type { LeagueScore, RunConfig, StepSummary } from '../../core/contract.ts';
 import type { Agreement } from '../../core/agreement.ts';
 import { describeCosts, describeUsage } from '../../core/costs.ts';

@@ -3,7 +3,7 @@ import type { ChatRequest, LiveEvent, ServerInfo } from '../../views/api/request
 import { parseJsonBody, type ActionDesk } from './actions/answer-action.ts';
 import type { UiChat } from './chat/chat.ts';
 import type { LiveFeed } from './live/live-feed.ts';
-import { formatEvent, type Endpoint } from './server/endpoint.ts';
+import { formatEvent, type Endpoint } from './server/server.ts';
 import { once, setMaxListeners } from 'node:events';
 
 interface Parts {

@@ -11,7 +11,7 @@ import {
   formatNumber,
   formatRate,
 } from '../../core/format.ts';
-import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out-loss.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out.ts';
 import { largest, mean, smallest } from '../../core/statistics.ts';
 import { warnOfTraining } from '../../core/training-warnings.ts';
 import { clipLine } from '../terminal/output.ts';

@@ -1,7 +1,7 @@
 /** Last lines of a command that played a run: how the run ended. */
 import type { RunState } from '../../core/contract.ts';
 import { describeCosts } from '../../core/costs.ts';
-import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out-loss.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out.ts';
 import { ENDED_EARLY, hintIfStalled } from '../../core/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {

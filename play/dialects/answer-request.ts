@@ -7,8 +7,10 @@ import type { Completion } from '../recorder/answer.ts';
 import type { CallOptions } from '../recorder/recorder.ts';
 import { RequestRefused } from '../recorder/send.ts';
 import { type Dialect, type Memory, type ParsedCall, KEEP_ALIVE } from './dialect.ts';
-import { DEFAULT_DIALECT, DIALECTS, findDialect } from './find-dialect.ts';
 import type { AskedRequest } from '../recorder/canonical.ts';
+import { chat } from './chat.ts';
+import { messages } from './messages.ts';
+import { responses } from './responses.ts';
 
 export interface ModelRequest {
   /** Path of the URL, without the query. */
@@ -168,3 +170,14 @@ function unsupported(path: string): TemperError {
   const rule = `a model call must be a POST to ${paths} below /v1`;
   return badConfig(`${rule}, got a request to ${path}; call the model, or use the global fetch`);
 }
+
+/** To add a dialect, whose path is fixed, add a file beside `chat.ts` and list it here: every transport then answers it. */
+const DIALECTS: readonly Dialect[] = [chat, responses, messages];
+
+/** Finds the dialect of a URL's path, with or without `/v1` before it. Null if the recorder does not answer there. */
+export function findDialect(path: string): Dialect | null {
+  return DIALECTS.find((dialect) => path === dialect.path || path.endsWith(`/v1${dialect.path}`)) ?? null;
+}
+
+/** The format of errors at other URLs. */
+export const DEFAULT_DIALECT: Dialect = chat;

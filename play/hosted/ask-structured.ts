@@ -1,6 +1,6 @@
 /** A question to a hosted model whose answer is JSON of a schema, asked again where the answer is unusable. */
 import { badConfig, TemperError } from '../../core/failures.ts';
-import { wellFormedJson } from '../../core/json-text.ts';
+import { wellFormedJson, parseJson } from '../../core/json-text.ts';
 import type { RolloutConfig } from '../../core/contract.ts';
 import { nameMaxTokens } from '../connections/providers.ts';
 import type { Completion } from '../recorder/answer.ts';
@@ -8,7 +8,6 @@ import { SYSTEM_CLOCK } from '../recorder/clock.ts';
 import type { SendLimits } from '../recorder/retry-call.ts';
 import { askHosted, type HostedRefusal } from './ask-hosted.ts';
 import type { HostedLedger, PricedModel } from './hosted-ledger.ts';
-import { parseJsonAnswer, withComplaint } from './json-answer.ts';
 
 interface AskedMessage {
   readonly role: 'system' | 'user' | 'assistant';
@@ -129,4 +128,31 @@ function unusable({ hosted }: PricedModel, answers: number, complaint: string): 
     'JudgeFailed',
     `the hosted model ${hosted.name} gave ${answers} unusable answers (the last: ${complaint}); run the command again, or choose another model`,
   );
+}
+
+/** Some models think aloud first, and some fence what they answer. */
+const THOUGHT = /^\s*<think>[\s\S]*?<\/think>/;
+const FENCE = '```';
+
+/** Undefined where the text is anything but JSON. */
+export function parseJsonAnswer(text: string): unknown {
+  const said = text.replace(THOUGHT, '').trim();
+  return parseJson(withoutFence(said));
+}
+
+function withoutFence(said: string): string {
+  const [opening = '', ...lines] = said.endsWith(FENCE) ? said.slice(0, -FENCE.length).split('\n') : [];
+  return lines.length > 0 && [FENCE, `${FENCE}json`].includes(opening.trimEnd()) ? lines.join('\n') : said;
+}
+
+interface Message {
+  readonly role: 'system' | 'user';
+  readonly content: string;
+}
+
+/** The complaint quotes nothing of the answer. */
+export function withComplaint<M>(messages: readonly M[], complaint: string | null): readonly (M | Message)[] {
+  if (complaint === null) return messages;
+  const again = `An earlier answer to this could not be used: ${complaint}. Answer again, exactly in the form asked for.`;
+  return [...messages, { role: 'user', content: again }];
 }

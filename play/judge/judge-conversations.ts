@@ -6,7 +6,7 @@ import type { JudgeSpending } from '../../core/contract.ts';
 import { badConfig, TemperError } from '../../core/failures.ts';
 import { spendingOf } from '../../core/judge-spending.ts';
 import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
-import { withComplaint, parseJsonAnswer } from '../hosted/json-answer.ts';
+import { withComplaint, parseJsonAnswer } from '../hosted/ask-structured.ts';
 import { askPatiently, PromptTooLong, type JudgePatience } from './ask.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
 import type { Judge } from './judge-client.ts';

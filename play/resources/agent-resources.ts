@@ -2,15 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import pLimit from 'p-limit';
-
 import { TemperError } from '../../core/failures.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
-import type { Lease, LeasePlace, Leases } from '../../store/records/leases.ts';
+import { type Lease, type LeasePlace, Leases } from '../../store/records/leases.ts';
 import { endLease, NO_LEASES, type LeaseLog } from './end-lease.ts';
 import type { HeldResource } from './held-resource.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import type { Resource, Resources, ResourceScope } from './resource.ts';
 import { ResourceSet, type NamedResource } from './resource-set.ts';
+import type { Store } from '../../store/store.ts';
 
 export interface ResourceLogger {
   info(fields: object, message: string): void;
@@ -175,4 +175,15 @@ async function beginHolder(leases: Leases): Promise<LeaseHolder> {
   const holder = new LeaseHolder(leases);
   await holder.begin();
   return holder;
+}
+
+/** With leases in the store; null for an agent without resources. */
+export function openAgentResources(
+  { name, resources }: { readonly name: string; readonly resources?: Resources },
+  store: Store,
+  logger?: ResourceLogger,
+): AgentResources | null {
+  if (resources === undefined) return null;
+  const leases = new Leases(store, name);
+  return new AgentResources({ agent: name, resources, leases, ...(logger && { logger }) });
 }

@@ -1,9 +1,10 @@
 /** Roles as an agent's file defines them, and the players of an attempt's roles. */
-import type { TrainedRoles } from '../../core/contract.ts';
+import type { TrainedRoles, EvaluateInput, RolloutInput, Seats } from '../../core/contract.ts';
 import { parseTrainedName } from '../../core/policy-name.ts';
 import type { Metrics } from '../../core/statistics.ts';
 import { MAIN_POLICY } from '../../core/wire-constants.ts';
 import type { ExpectedPolicy } from '../recorder/answer.ts';
+import { seatedPolicy } from '../../core/roles.ts';
 
 /** Trained: a policy of the run. */
 export interface PolicyPlayer {
@@ -72,4 +73,28 @@ function policyOf(role: RoleDefinition): string {
 /** Roles whose rewards a rollout must return: trained ones, and those that are scored against them. */
 export function isRewarded({ kind }: RoleDefinition): boolean {
   return kind !== 'frozen';
+}
+
+type Planned = Pick<RolloutInput, 'policy' | 'roles' | 'seats'>;
+
+/** Null without roles. */
+export function playersOf({ policy, roles, seats = {} }: Planned): RolePlayers | null {
+  if (roles === undefined) return null;
+  const trained = Object.entries(roles).map(([role, name]) => [role, { checkpoint: policy, policy: name }] as const);
+  return { trained: roles, seated: toPolicies({ ...Object.fromEntries(trained), ...seats }) };
+}
+
+/** Players of the attempts at one held-out scenario: one without roles that compete, else one for each trained role. */
+export function evaluatedPlayers(input: EvaluateInput): (RolePlayers | null)[] {
+  const { policy, roles, seats, start } = input;
+  if (roles === undefined || start === undefined) return [playersOf(input)];
+  const ofStart = Object.entries(roles).map(([role, name]) => [role, { checkpoint: start, policy: name }] as const);
+  return Object.entries(roles).map(([role, name]) => {
+    const others = Object.fromEntries(ofStart.filter(([other]) => other !== role));
+    return playersOf({ policy, roles: { [role]: name }, seats: { ...seats, ...others } });
+  });
+}
+
+function toPolicies(seats: Seats): RolePlayers['seated'] {
+  return Object.fromEntries(Object.entries(seats).map(([role, seat]) => [role, seatedPolicy(seat)]));
 }

@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 import { parseJson } from '../../core/json-text.ts';
-import { findDialect } from '../dialects/find-dialect.ts';
+import { findDialect } from '../dialects/answer-request.ts';
 import type { Fetch } from './fetch.ts';
 
 interface Capture {

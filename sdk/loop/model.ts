@@ -1,14 +1,12 @@
 /** A model that is not trained: a baseline, an opponent, a simulated user. */
 import OpenAI from 'openai';
-
 import { badConfig, type TemperError } from '../../core/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl, clientFor } from '../../play/connections/providers.ts';
 import { addressOf } from '../../play/transports/model-client.ts';
 import type { ModelOptions } from './model-options.ts';
-import { askOther } from './other-calls.ts';
+import { askOther, askedBody } from './policy-calls.ts';
 import { playingAttempt } from './playing-attempt.ts';
-import { askedBody } from './policy-calls.ts';
 
 /** Any model behind an OpenAI-compatible endpoint: a baseline, an opponent, a simulated user. */
 export class Model {

@@ -14,7 +14,7 @@ import type { Scenario } from '../../play/agent.ts';
 import { Attempts } from '../../play/play-attempts.ts';
 import { SYSTEM_CLOCK } from '../../play/recorder/clock.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
-import { playersOf } from '../../play/roles/players.ts';
+import { playersOf } from '../../play/roles/role-definition.ts';
 import { withTurns, type PlayedTurns } from '../../play/recorder/turns.ts';
 import { byAttempt, type TrajectoriesByAttempt } from './attempt-trajectories.ts';
 import { gatheredKey, readGathered, type StoredGroup } from './gathered-group.ts';

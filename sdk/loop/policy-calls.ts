@@ -1,7 +1,10 @@
 /** Calls of a policy that is trained: recorded where its attempt is gathered, journaled in an attempt of another model. */
 import { deriveSeed } from '../../core/seeds.ts';
-import { askOther } from './other-calls.ts';
-import { playingAttempt } from './playing-attempt.ts';
+import { playingAttempt, type PlayingAttempt } from './playing-attempt.ts';
+import { withoutSlash } from '../../core/addresses.ts';
+import { connectTo } from '../../play/hosted/connect-hosted.ts';
+import { findDialect } from '../../play/dialects/answer-request.ts';
+import { createFetch } from '../../play/transports/fetch.ts';
 
 export interface PolicyCaller {
   readonly name: string;
@@ -38,4 +41,29 @@ export function askedBody({ body }: RequestInit): Record<string, unknown> | null
   } catch {
     return null;
   }
+}
+
+interface OtherModel {
+  readonly name: string;
+  readonly inferenceBaseUrl: string | undefined;
+  readonly inferenceApiKey: string | undefined;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Null for a request that is no call of a model, such as one of embeddings. */
+export function askOther(
+  playing: PlayingAttempt,
+  { name, inferenceBaseUrl: baseUrl = '', inferenceApiKey }: OtherModel,
+  { url, init, body }: { readonly url: string; readonly init: RequestInit; readonly body: Body },
+): Promise<Response> | null {
+  const dialect = findDialect(url.slice(withoutSlash(baseUrl).length));
+  if (dialect === null) return null;
+  const model = String(body['model']);
+  const kept = `${name}#${model}`;
+  const named = { name, model, baseUrl, keyVariable: null, maxTokensName: null };
+  const connection = connectTo({ ...named, key: inferenceApiKey ?? null });
+  const fetch = playing.others.get(kept) ?? createFetch(playing.openHosted({ name, named, price: null, connection }));
+  playing.others.set(kept, fetch);
+  return fetch(`http://other-model.invalid/v1${dialect.path}`, { ...init, body: JSON.stringify(body) });
 }

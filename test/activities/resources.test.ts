@@ -1,8 +1,6 @@
 /** Resources as a worker has them: leases in the store, found by the retry of an activity and by nobody's hash. */
 import { beforeEach, expect, test } from 'vitest';
-
-import { AgentResources } from '../../play/resources/agent-resources.ts';
-import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
+import { AgentResources, openAgentResources } from '../../play/resources/agent-resources.ts';
 import type { Resources } from '../../play/resources/resource.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import { createAgentActivities } from '../../activities/index.ts';

@@ -1,8 +1,8 @@
 /** Texts of models and servers, read in linear time: lint looks at the time, these are the values. */
 import { expect, test } from 'vitest';
 import { clipLine } from '../../cli/terminal/output.ts';
-import { findDialect } from '../../play/dialects/find-dialect.ts';
-import { parseJsonAnswer } from '../../play/hosted/json-answer.ts';
+import { findDialect } from '../../play/dialects/answer-request.ts';
+import { parseJsonAnswer } from '../../play/hosted/ask-structured.ts';
 import { bound } from '../../play/mcp/ask-tool.ts';
 
 test.each([

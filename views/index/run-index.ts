@@ -6,15 +6,20 @@ import pLimit from 'p-limit';
 import { isUnreadable } from '../../core/failures.ts';
 import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
-import { runKey } from '../../store/layout.ts';
+import { runKey, evalRolloutsKey, evalTimesKey, groupTimesKey, rolloutsKey } from '../../store/layout.ts';
 import { readAllChanges } from '../../store/records/lineage.ts';
-import { readStored, RunFileSchema } from '../../store/records/file-schemas.ts';
+import { readStored, RunFileSchema, TimesFileSchema } from '../../store/records/file-schemas.ts';
 import type { Store } from '../../store/store.ts';
-import type { AttemptQuery, AttemptsView, IndexProgress } from '../api/attempt-views.ts';
+import type { AttemptQuery, AttemptsView, IndexProgress, AttemptRow } from '../api/attempt-views.ts';
 import { findUnread, type Unread, type UnreadGroup } from './find-groups.ts';
 import { groupKey, IndexFiles, IndexTaken, type IndexWriter } from './index-files.ts';
-import { readForIndex, type RunSettings } from './read-group.ts';
 import { searchFiles } from './search-files.ts';
+import type { RunConfig, SettingChange } from '../../core/contract.ts';
+import { readVerdict } from '../../store/records/group-files.ts';
+import { readStepVerdict } from '../../store/records/step-verdict.ts';
+import { decodeWithoutNumbers, type Rollouts } from '../../store/records/trajectories.ts';
+import { attemptRows, groupUse } from '../rows/attempt-row.ts';
+import { searchText, type SearchText } from './attempt-text.ts';
 
 /** Whole groups in memory; reading and unpacking them uses other threads. */
 const READ_AT_ONCE = 2;
@@ -167,4 +172,48 @@ export class RunIndex {
       await setImmediate();
     });
   }
+}
+
+/** Reads one group, or one evaluation, for the index: its rows and the words of its attempts. */
+interface AttemptsForIndex {
+  readonly rows: readonly AttemptRow[];
+  readonly words: readonly SearchText[];
+}
+
+interface RunSettings {
+  readonly run: string;
+  readonly config: RunConfig;
+  readonly changes: readonly SettingChange[];
+}
+
+/** Null if it is gone: the run was deleted meanwhile. */
+async function readForIndex(store: Store, of: RunSettings, unread: UnreadGroup): Promise<AttemptsForIndex | null> {
+  const place = { run: of.run, branch: unread.branch, step: unread.step };
+  const { group } = unread;
+  if (group === null) {
+    const [rollouts, times] = await Promise.all([
+      readWords(store, evalRolloutsKey(place)),
+      readStored(store, evalTimesKey(place), TimesFileSchema),
+    ]);
+    if (rollouts === null) return null;
+    const files = { place, group, rollouts, judged: null, times, use: 'eval' as const };
+    return { rows: attemptRows(files), words: rollouts.attempts.map(searchText) };
+  }
+  const at = { ...place, group };
+  const [rollouts, verdict, times, decided] = await Promise.all([
+    readWords(store, rolloutsKey(at)),
+    unread.isJudged ? readVerdict(store, at) : null,
+    readStored(store, groupTimesKey(at), TimesFileSchema),
+    readStepVerdict(store, place),
+  ]);
+  if (rollouts === null) return null;
+  const said = decided?.groups.find((each) => each.group === group && (each.step ?? place.step) === place.step);
+  const use = said?.use ?? groupUse(of, at, rollouts, verdict);
+  const files = { place, group, rollouts, judged: verdict?.judged ?? null, times, use };
+  return { rows: attemptRows(files), words: rollouts.attempts.map(searchText) };
+}
+
+async function readWords(store: Store, key: string): Promise<Rollouts | null> {
+  const bytes = await store.read(key);
+  return bytes && decodeWithoutNumbers(bytes, key);
 }

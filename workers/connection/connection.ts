@@ -7,6 +7,7 @@ import {
   isGrpcServiceError,
   makeGrpcRetryInterceptor,
   type TLSConfig,
+  WorkflowNotFoundError,
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { badConfig, type TemperError } from '../../core/failures.ts';
@@ -202,4 +203,18 @@ function tlsFailure(address: string, config: TLSConfig | boolean): Promise<strin
     });
     for (const event of ['data', 'close', 'timeout']) socket.on(event, () => end(null));
   }).catch((error: unknown) => (error as Error).message);
+}
+
+const DESCRIBED_WITHIN_MS = 10_000;
+
+/** False for one that has ended, and for one that the server does not know any more. Throws if the server does not answer. */
+export async function isWorkflowRunning(client: Client, workflowId: string): Promise<boolean> {
+  try {
+    const handle = client.workflow.getHandle(workflowId);
+    const { status } = await client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, () => handle.describe());
+    return status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
 }

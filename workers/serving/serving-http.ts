@@ -1,7 +1,11 @@
 /** The HTTP server of `temper serve`: its endpoints, and limits of bodies. Dialects write the answers. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ModelReply, ModelRequest } from '../../play/dialects/answer-request.ts';
-import { DEFAULT_DIALECT, findDialect } from '../../play/dialects/find-dialect.ts';
+import {
+  type ModelReply,
+  type ModelRequest,
+  DEFAULT_DIALECT,
+  findDialect,
+} from '../../play/dialects/answer-request.ts';
 import {
   BodyRoom,
   discardBody,

@@ -10,7 +10,7 @@ import { connectEngine } from '../../play/connections/engine-connection.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
 import { locateScenarios } from '../../play/scenarios.ts';
 import { requireJudgeKey } from '../../play/judge/judge-model.ts';
-import { openAgentResources } from '../../play/resources/open-agent-resources.ts';
+import { openAgentResources } from '../../play/resources/agent-resources.ts';
 import { agentCodeSha256, importAgentFile } from '../user-code/agent-code.ts';
 import type { Logger } from './logs.ts';
 import type { WorkerSettings } from './worker-settings.ts';

@@ -7,7 +7,7 @@ import { badConfig, TemperError } from '../../../core/failures.ts';
 import { plural } from '../../../core/format.ts';
 import { hashOf } from '../../../core/hashes.ts';
 import { connectByKeys } from '../../../play/hosted/connect-hosted.ts';
-import { openAgentResources } from '../../../play/resources/open-agent-resources.ts';
+import { openAgentResources } from '../../../play/resources/agent-resources.ts';
 import { playSingle } from '../../../play/single-attempt.ts';
 import { publishReplay, readReplay, replayId, type NewReplay } from '../../../store/records/replays.ts';
 import type { AttemptRecord, CallRecord } from '../../../store/records/trajectories.ts';

@@ -12,7 +12,6 @@ import type { KeyedPlace } from '../../command-line/keyed-place.ts';
 import type { PageFiles } from '../../pages/page-files.ts';
 import { Admission, checkJson, checkOrigin, NEW_LINK } from './admission.ts';
 import { chooseEncoding, jsonBody, type Body, compress } from './compress.ts';
-import type { Endpoint, UiReply } from './endpoint.ts';
 import { HTML_TYPE, messagePage, PAGE, SAFE_HEADERS } from './page.ts';
 import { createHash } from 'node:crypto';
 import { TemperError, type FailureType } from '../../../core/failures.ts';
@@ -236,4 +235,32 @@ function describeRefusal(error: unknown): Refusal {
 
 function apiError({ message, code }: Refusal): ApiError {
   return { error: { message, code } };
+}
+
+/** Endpoints of `temper ui` as data. */
+interface UiRequest {
+  readonly query: URLSearchParams;
+  /** Empty for GET. */
+  readonly body: string;
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+type UiReply =
+  | { readonly json: object }
+  /** Server-sent events, each whole. */
+  | { readonly events: AsyncIterable<string> };
+
+export interface Endpoint {
+  readonly method: 'GET' | 'POST';
+  /** Below `/api/`. */
+  readonly path: string;
+  /** Starts or changes something, or costs money: refused by `--read-only`. */
+  readonly isAction: boolean;
+  answer(this: void, request: UiRequest): Promise<UiReply>;
+}
+
+/** One server-sent event. JSON has no line ends outside of strings, and in strings they are escaped. */
+export function formatEvent(value: object): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
 }

@@ -145,7 +145,7 @@ describe('nothing is told to', () => {
 });
 
 describe('an action', () => {
-  const ACTION = { action: 'rollback', run: 'demo', step: 1, isConfirmed: false };
+  const ACTION = { action: 'rollback', input: { run: 'demo', step: 1 }, isConfirmed: false };
 
   test('must be JSON of a page of this server', async () => {
     const ui = await served();

@@ -7,7 +7,7 @@ import { publishVerdict } from '../../../store/records/group-files.ts';
 import { encodeRollouts } from '../../../store/records/trajectories.ts';
 import { readGroupSpending, storedAnswers, storedVerdicts } from '../../../store/records/verdicts.ts';
 import type { Store } from '../../../store/store.ts';
-import { viewJudge } from '../../../views/attempts/judge.ts';
+import { viewJudge } from '../../../views/attempts/group.ts';
 import { requirePlayed } from '../../../views/attempts/read-played.ts';
 import { judge } from '../../play/judge/judging.ts';
 import { startScriptedJudge, type ScriptedJudge } from '../../play/judge/scripted-judge.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeHeldOutLoss, findHeldOutLoss } from '../../../views/charts/held-out-loss.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../../../views/charts/held-out.ts';
 
 test('the held-out loss of a run is that before its first step and after the last scored one', () => {
   const train = { loss: 2, heldOutLossBefore: 3, heldOutLoss: 1.5, heldOutExamples: 2 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeptAnswers } from '../../../workers/serving/kept-answers.ts';
+import { KeptAnswers } from '../../../workers/serving/serve-policy.ts';
 
 const MIB = 1024 ** 2;
 const idsIn = (kept: KeptAnswers, count: number) =>
