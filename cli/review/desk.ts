@@ -8,11 +8,11 @@ import { RunFileSchema, readStored } from '../../store/records/file-schemas.ts';
 import {
   openGiver,
   type GivenComparison,
-  type GivenReward,
   type Giver,
   type GivingAnswer,
   type RewardRefusal,
 } from '../../store/records/give-reward.ts';
+import type { GivenReward } from '../../store/records/given-problems.ts';
 import { lastRewards, readGiven, type GivenRow, type RewardRow } from '../../store/records/given-rewards.ts';
 import { readRollouts } from '../../store/records/group-files.ts';
 import type { AttemptRecord } from '../../store/records/trajectories.ts';

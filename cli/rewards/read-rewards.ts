@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 
-import type { GivenReward } from '../../store/records/give-reward.ts';
+import type { GivenReward } from '../../store/records/given-problems.ts';
 import { csvSource } from '../../play/sources/csv.ts';
 import { jsonLinesSource } from '../../play/sources/json-lines.ts';
 import { UsageError } from '../command-line/errors.ts';

@@ -9,7 +9,7 @@ import type { Pair } from '../../core/plan-pairs.ts';
 import { turnAnswer } from '../../core/review.ts';
 import { rolloutsKey, type GroupPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
-import { findGivenProblem, findTextsProblem } from './given-problems.ts';
+import { findGivenProblem, findTextsProblem, type GivenReward } from './given-problems.ts';
 import {
   addGiven,
   findAnswer,
@@ -27,18 +27,6 @@ import { readBranches } from './lineage.ts';
 import { planGroupPairs } from './review-verdict.ts';
 import { requireRunFile } from './run-reader.ts';
 import type { AttemptRecord, Rollouts } from './trajectories.ts';
-
-/** A reward as somebody gives it. JSON from outside may hold anything. */
-export interface GivenReward {
-  /** `BRANCH.STEP.GROUP.ATTEMPT`. */
-  readonly attempt: string;
-  readonly reward: number;
-  readonly metrics?: Readonly<Record<string, number>>;
-  readonly by?: string | null;
-  readonly note?: string | null;
-  /** Idempotency key. */
-  readonly key?: string | null;
-}
 
 /** A comparison as somebody gives it. */
 export interface GivenComparison {

@@ -2,7 +2,18 @@
 import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
 import { isNamedReward } from '../../core/named-rewards.ts';
 import { showValue } from '../../core/failures.ts';
-import type { GivenReward } from './give-reward.ts';
+
+/** A reward as somebody gives it. JSON from outside may hold anything. */
+export interface GivenReward {
+  /** `BRANCH.STEP.GROUP.ATTEMPT`. */
+  readonly attempt: string;
+  readonly reward: number;
+  readonly metrics?: Readonly<Record<string, number>>;
+  readonly by?: string | null;
+  readonly note?: string | null;
+  /** Idempotency key. */
+  readonly key?: string | null;
+}
 
 export const MAX_BY = 200;
 export const MAX_NOTE = 2000;

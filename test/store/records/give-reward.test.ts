@@ -6,12 +6,8 @@ import { encodeJson } from '../../../store/bytes/json.ts';
 import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { branchKey } from '../../../store/layout.ts';
 import { closeLedger } from '../../../store/records/given-rewards.ts';
-import {
-  openGiver,
-  type GivenReward,
-  type RefusedReward,
-  type RewardRefusal,
-} from '../../../store/records/give-reward.ts';
+import { openGiver, type RefusedReward, type RewardRefusal } from '../../../store/records/give-reward.ts';
+import type { GivenReward } from '../../../store/records/given-problems.ts';
 import { awaitRewards } from '../../cli/review/awaited-run.ts';
 import { temporaryStore } from '../../temporary-folder.ts';
 
