@@ -1,20 +1,19 @@
 /** Every command, in the order of help. The definitions are light: each imports its work when it runs. */
+import * as checkpoints from '../operations/checkpoints.ts';
+import * as gc from '../operations/gc.ts';
+import * as production from '../operations/production.ts';
 import * as steer from '../operations/steer.ts';
 import type { Command } from './command-line/command.ts';
 import { toCommands } from './command-line/to-command.ts';
-import { checkpointsCommand } from './checkpoints/command.ts';
 import { deployCommand, deploymentsCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { evalCommand } from './eval/command.ts';
 import { exportCommand } from './export/command.ts';
-import { gcCommand } from './gc/command.ts';
 import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
 import { mcpCommand } from './mcp/command.ts';
-import { productionCommand } from './production/command.ts';
-import { promoteCommand } from './promote/command.ts';
 import { reportCommand } from './report/command.ts';
 import { rewardCommand, rewardsCommand } from './rewards/command.ts';
 import { runsCommand } from './runs/command.ts';
@@ -42,8 +41,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
     evalCommand,
     exportCommand,
     serveCommand,
-    promoteCommand,
-    productionCommand,
+    ...toCommands(production),
     deployCommand,
     deploymentsCommand,
   ],
@@ -54,9 +52,9 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
     devCommand,
     workerCommand,
     gpuWorkerCommand,
-    checkpointsCommand,
+    ...toCommands(checkpoints),
     verifyCommand,
-    gcCommand,
+    ...toCommands(gc),
   ],
 };
 

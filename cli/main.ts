@@ -65,8 +65,14 @@ async function runCommand(
 export function findCommand(name: string, args: readonly string[]): { command: Command; args: readonly string[] } {
   const command = findNamed(COMMANDS, name);
   const [action, ...rest] = args;
-  if (command.actions === undefined || action === undefined || action.startsWith('-')) return { command, args };
-  return { command: findNamed(command.actions, `${name} ${action}`), args: rest };
+  const { actions } = command;
+  if (actions === undefined || action === undefined || action.startsWith('-')) return { command, args };
+  const found = actions.find((candidate) => candidate.name === `${name} ${action}`);
+  if (found !== undefined) return { command: found, args: rest };
+  // The word may be an argument of the command itself.
+  return Object.keys(command.arguments).length === 0
+    ? { command: findNamed(actions, `${name} ${action}`), args: rest }
+    : { command, args };
 }
 
 function findNamed(commands: readonly Command[], name: string): Command {

@@ -1,4 +1,5 @@
 /** Names of checkpoints, as engines serve them and as users may write them in every command. */
+import { badConfig, type TemperError } from './failures.ts';
 import { branchOfStep } from './lineage.ts';
 import {
   BRANCH_POLICY_NAME,
@@ -95,4 +96,34 @@ export function parseTrainedName(text: string): TrainedName | null {
     step: isWord(step) ? step : Number(step),
     ...beside(policy),
   };
+}
+
+/** A checkpoint that a person names; throws for another text. */
+export function requireCheckpointName(text: string): CheckpointName {
+  const name = parseCheckpointName(text);
+  if (name !== null) return name;
+  if (parseTrainedName(text) !== null)
+    throw badConfig(
+      `the checkpoint must be named without one of its policies here, got ${JSON.stringify(text)}; pass ${text.slice(0, text.indexOf(':'))}`,
+    );
+  throw noCheckpoint(text);
+}
+
+/** For what is done to a run with all its steps. */
+export function requireWholeRun(action: string, text: string): void {
+  const { run } = requireCheckpointName(text);
+  if (text !== run) throw badConfig(`${action} works on a whole run, got ${JSON.stringify(text)}; pass ${run}`);
+}
+
+/** One policy of a checkpoint. */
+export function requireTrainedName(text: string): TrainedName {
+  const name = parseTrainedName(text);
+  if (name !== null) return name;
+  throw noCheckpoint(text);
+}
+
+function noCheckpoint(text: string): TemperError {
+  return badConfig(
+    `the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got ${JSON.stringify(text)}; see temper runs`,
+  );
 }

@@ -1,4 +1,8 @@
 /** All operations, by name. */
+import * as checkpoints from './checkpoints.ts';
+import * as gc from './gc.ts';
+import * as production from './production.ts';
+import * as schedules from './schedules.ts';
 import * as steer from './steer.ts';
 
-export const OPERATIONS = { ...steer };
+export const OPERATIONS = { ...steer, ...production, ...schedules, ...checkpoints, ...gc };

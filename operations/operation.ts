@@ -1,7 +1,7 @@
 /** An operation as data: its command, its action in `temper ui`, its tool for agents and its function for scripts come from it. */
 import type { RunStateName } from '../views/api/run-views.ts';
 import type { Store } from '../store/store.ts';
-import type { Arguments, ArgumentValues, Definition, Flags, FlagValues } from './flags.ts';
+import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './flags.ts';
 import type { ProjectPlace } from './server.ts';
 
 /** Where an operation works, and for whom. */
@@ -11,6 +11,8 @@ export interface Place extends ProjectPlace {
   readonly store: () => Promise<Store>;
   /** Names this request: sent again, it does nothing twice, also after a restart of who sends it. */
   readonly requestId: string;
+  /** Shows how far it is, in the place of the last line; absent: nobody looks. */
+  readonly showProgress?: (line: string) => void;
   /** Aborted when the process ends. */
   readonly signal: AbortSignal;
   /** Aborted once nobody waits for the answer. */
@@ -22,7 +24,9 @@ type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
   : Name;
 
 /** Values of arguments and flags, the flags' names in camel case. */
-export type Input<F extends Flags, A extends Arguments> = ArgumentValues<A> & {
+export type Input<F extends Flags, A extends Arguments> = ArgumentValues<A> & FlagInput<F>;
+
+export type FlagInput<F extends Flags> = {
   readonly [Name in keyof F & string as Camel<Name>]: FlagValues<F>[Name];
 };
 
@@ -58,6 +62,8 @@ export interface Operation<
   readonly effect: 'reads' | 'changes' | 'pays';
   /** Needs a Temporal server. */
   readonly needsServer?: boolean;
+  /** For command lines and scripts alone, because it reads or writes where its input says. */
+  readonly isLocal?: boolean;
   readonly button?: Button;
   /** Says what would happen, or throws why it cannot: `temper ui` asks before it acts. */
   says?(input: Input<F, A>, place: Where): Promise<string | Plan>;
@@ -94,4 +100,26 @@ export function inputOf<F extends Flags, A extends Arguments>(
 /** By name, because modules list what they export in an order that depends on who loads them. */
 export function listOperations(operations: Readonly<Record<string, Operation>>): Operation[] {
   return Object.values(operations).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A member of an input: the flag that it is given by, or the argument, whose flag is null. */
+export type Field = Flag & { readonly name: string; readonly flag: string | null; readonly isRequired: boolean };
+
+export function fieldsOf({ arguments: args, flags }: Pick<Operation, 'arguments' | 'flags'>): Field[] {
+  return [
+    ...Object.entries(args).map(([name, { placeholder, optional, repeats }]) => ({
+      kind: repeats === true ? ('texts' as const) : ('text' as const),
+      placeholder,
+      description: placeholder,
+      name,
+      flag: null,
+      isRequired: optional !== true,
+    })),
+    ...Object.entries(flags).map(([flag, row]) => ({
+      ...row,
+      name: memberName(flag),
+      flag,
+      isRequired: row.kind !== 'boolean' && row.required !== undefined,
+    })),
+  ];
 }

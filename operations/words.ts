@@ -1,7 +1,7 @@
 /** An input as the words of its command: checked by the parser of the command line, and shown as a command. */
 import { badConfig } from '../core/failures.ts';
 import type { Flag } from './flags.ts';
-import { memberName, type Operation } from './operation.ts';
+import { fieldsOf, type Operation } from './operation.ts';
 
 export interface Words {
   readonly args: readonly string[];
@@ -11,14 +11,14 @@ export interface Words {
 
 /** Words of an object of JSON. Throws for members that the operation does not have. */
 export function wordsOf(operation: Operation, given: Readonly<Record<string, unknown>>): Words {
-  const flags = Object.entries(operation.flags).map(([name, flag]) => [memberName(name), name, flag] as const);
-  const members = [...Object.keys(operation.arguments), ...flags.map(([member]) => member)];
+  const fields = fieldsOf(operation);
+  const members = fields.map(({ name }) => name);
   const unknown = Object.keys(given).find((name) => !members.includes(name));
   if (unknown !== undefined)
     throw badConfig(`${unknown} is no parameter of ${operation.name}, only ${members.join(', ')}; leave it out`);
   return {
-    args: Object.keys(operation.arguments).flatMap((name) => textsOf(name, given[name])),
-    flags: flags.flatMap(([member, name, flag]) => flagWords(name, flag, given[member])),
+    args: fields.flatMap(({ name, flag }) => (flag === null ? textsOf(name, given[name]) : [])),
+    flags: fields.flatMap((field) => (field.flag === null ? [] : flagWords(field.flag, field, given[field.name]))),
   };
 }
 

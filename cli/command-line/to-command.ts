@@ -9,8 +9,18 @@ import type { Command, CommandEnvironment } from './command.ts';
 import { EXIT } from './errors.ts';
 import { parseCommandLine } from './parse.ts';
 
-/** Operations of two words, such as `rewards list`, become actions of one command, in the place of the first. */
+/** Operations of two words, such as `checkpoints prune`, become actions of the command that their first word names. */
 export function toCommands(operations: Readonly<Record<string, Operation>>): Command[] {
+  const commands = actionsOf(operations);
+  const nouns = commands.filter(({ name }) => !name.includes(' '));
+  return nouns.map((noun) => {
+    const actions = commands.filter(({ name }) => name.startsWith(`${noun.name} `));
+    return actions.length === 0 ? noun : { ...noun, actions };
+  });
+}
+
+/** Commands of operations whose names have two words. */
+export function actionsOf(operations: Readonly<Record<string, Operation>>): Command[] {
   return listOperations(operations).map(toCommand);
 }
 
@@ -49,9 +59,21 @@ export async function textOf(line: string | Table): Promise<string> {
   return createTable(line.head, line.rows);
 }
 
-function placeOf({ project, env, cwd, signal }: CommandEnvironment): Place {
+function placeOf({ project, env, cwd, signal, output }: CommandEnvironment): Place {
   let store: ReturnType<Place['store']> | null = null;
-  const open: Place['store'] = async () =>
-    (await import('../../workers/config/project-store.ts')).openProjectStore(project, env);
-  return { project, env, cwd, signal, gone: signal, requestId: randomUUID(), store: () => (store ??= open()) };
+  const open: Place['store'] = async () => {
+    const { openProjectStore } = await import('../../workers/config/project-store.ts');
+    return openProjectStore(project, env);
+  };
+  return {
+    project,
+    env,
+    cwd,
+    signal,
+    gone: signal,
+    requestId: randomUUID(),
+    store: () => (store ??= open()),
+    // The next line begins where it began.
+    ...(output.isTerminal && { showProgress: (line) => void output.stream.write(`\r${line}\r`) }),
+  };
 }

@@ -1,10 +1,4 @@
 /** Values of flags and arguments from the words of a command line: the rule and the error of each kind. */
-import {
-  parseCheckpointName,
-  parseTrainedName,
-  type CheckpointName,
-  type TrainedName,
-} from '../../core/policy-name.ts';
 import { UsageError, closestName } from './errors.ts';
 import {
   NONE,
@@ -16,6 +10,11 @@ import {
   type FlagValues,
   type NumberFlag,
 } from './command.ts';
+
+export {
+  requireCheckpointName as readCheckpointName,
+  requireTrainedName as readTrainedName,
+} from '../../core/policy-name.ts';
 
 /** Given texts of each flag, in order. A flag without a value has an empty text for each use, or NEGATED. */
 type GivenFlags = ReadonlyMap<string, readonly string[]>;
@@ -146,27 +145,4 @@ function readArgument({ placeholder, choices }: Argument, word: string | undefin
   const guess = closestName(word, choices);
   const remedy = guess === null ? 'pass one of them' : `did you mean ${guess}?`;
   throw new UsageError(`${placeholder} must be one of ${choices.join(', ')}, got ${JSON.stringify(word)}; ${remedy}`);
-}
-
-export function readCheckpointName(text: string): CheckpointName {
-  const name = parseCheckpointName(text);
-  if (name !== null) return name;
-  if (parseTrainedName(text) !== null)
-    throw new UsageError(
-      `the checkpoint must be named without one of its policies here, got ${JSON.stringify(text)}; pass ${text.slice(0, text.indexOf(':'))}`,
-    );
-  throw noCheckpoint(text);
-}
-
-/** One policy of a checkpoint. */
-export function readTrainedName(text: string): TrainedName {
-  const name = parseTrainedName(text);
-  if (name !== null) return name;
-  throw noCheckpoint(text);
-}
-
-function noCheckpoint(text: string): UsageError {
-  return new UsageError(
-    `the checkpoint must be RUN, RUN@STEP, RUN@latest, RUN@best, RUN@production or RUN~BRANCH@STEP, got ${JSON.stringify(text)}; see temper runs`,
-  );
 }

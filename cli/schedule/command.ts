@@ -1,15 +1,9 @@
-import {
-  AGENT_ARGUMENT,
-  CHECKPOINT_HELP,
-  JSON_FLAG,
-  defineCommand,
-  type CommandContext,
-} from '../command-line/command.ts';
+import { AGENT_ARGUMENT, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
+import * as schedules from '../../operations/schedules.ts';
+import { actionsOf } from '../command-line/to-command.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { PRODUCTION_FLAGS, readRunSource, takesFromProject } from '../planning/run-source.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
-
-const NAME_ARGUMENT = { placeholder: 'NAME' };
 
 export const scheduleCreateCommand = defineCommand({
   name: 'schedule create',
@@ -67,80 +61,6 @@ export const scheduleCreateCommand = defineCommand({
   run: async (context): Promise<number> => (await import('./create.ts')).scheduleCreate(context),
 });
 
-const scheduleListCommand = defineCommand({
-  name: 'schedule list',
-  summary: 'list schedules with their next time and last result',
-  arguments: {},
-  flags: { json: JSON_FLAG },
-  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleList(context),
-});
-
-const scheduleShowCommand = defineCommand({
-  name: 'schedule show',
-  summary: 'show one schedule: its next times, its last run, and why it is paused',
-  arguments: { name: NAME_ARGUMENT },
-  flags: { json: JSON_FLAG },
-  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleShow(context),
-});
-
-const schedulePauseCommand = defineCommand({
-  name: 'schedule pause',
-  summary: 'pause a schedule; a run in progress continues',
-  arguments: { name: NAME_ARGUMENT },
-  flags: { reason: { kind: 'text', placeholder: 'TEXT', description: 'shown with the schedule' } },
-  run: async (context): Promise<number> => (await import('./schedule.ts')).schedulePause(context),
-});
-
-const scheduleResumeCommand = defineCommand({
-  name: 'schedule resume',
-  summary: 'resume a schedule; times missed during the pause are skipped',
-  arguments: { name: NAME_ARGUMENT },
-  flags: {},
-  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleResume(context),
-});
-
-const scheduleTriggerCommand = defineCommand({
-  name: 'schedule trigger',
-  summary: 'fire now, even if paused; skipped while a run is in progress',
-  arguments: { name: NAME_ARGUMENT },
-  flags: {},
-  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleTrigger(context),
-});
-
-const scheduleBackfillCommand = defineCommand({
-  name: 'schedule backfill',
-  summary: 'run a schedule for each of its times in a past period, one after the other',
-  details: [
-    'T is an ISO time: 2026-11-21T03:00:00Z, or 2026-11-21 for midnight UTC. The period includes both ends.',
-    'A time whose run is complete is skipped; one whose run failed continues that run. Backfill ignores a pause of the',
-    'schedule, even a pause caused by one of its own runs.',
-  ],
-  arguments: { name: NAME_ARGUMENT },
-  flags: {
-    from: {
-      kind: 'text',
-      placeholder: 'T',
-      description: 'start of the period',
-      required: 'pass --from 2026-11-21T03:00:00Z',
-    },
-    to: {
-      kind: 'text',
-      placeholder: 'T',
-      description: 'end of the period, not in the future',
-      required: 'pass --to 2026-11-21T03:00:00Z',
-    },
-  },
-  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleBackfill(context),
-});
-
-const scheduleDeleteCommand = defineCommand({
-  name: 'schedule delete',
-  summary: 'delete a schedule; its runs stay, and a run in progress continues',
-  arguments: { name: NAME_ARGUMENT },
-  flags: {},
-  run: async (context): Promise<number> => (await import('./schedule.ts')).scheduleDelete(context),
-});
-
 export type ScheduleCreateContext = CommandContext<typeof scheduleCreateCommand>;
 
 export const scheduleCommand = defineCommand({
@@ -150,16 +70,7 @@ export const scheduleCommand = defineCommand({
   details: ['See temper schedule ACTION --help. Every action needs a Temporal server; temper dev starts one.'],
   arguments: {},
   flags: {},
-  actions: [
-    scheduleCreateCommand,
-    scheduleListCommand,
-    scheduleShowCommand,
-    schedulePauseCommand,
-    scheduleResumeCommand,
-    scheduleTriggerCommand,
-    scheduleBackfillCommand,
-    scheduleDeleteCommand,
-  ],
+  actions: [scheduleCreateCommand, ...actionsOf(schedules)],
   run() {
     throw new UsageError('ACTION is missing; see temper schedule --help');
   },

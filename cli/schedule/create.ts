@@ -19,10 +19,10 @@ import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../../operations/server.ts';
 import { formatTime } from '../../core/format.ts';
-import { describeWork } from './describe.ts';
+import { describeWork } from '../../operations/schedule-summary.ts';
 import type { ScheduleCreateContext } from './command.ts';
 import { planSchedule, type SchedulePlan, type Timing } from './plan-schedule.ts';
-import { withSchedules } from './server.ts';
+import { withSchedules } from '../../operations/schedule-server.ts';
 
 /** Catch-up window: firings missed by more are skipped, because runs are long and the next time comes anyway. */
 const CATCH_UP_MINUTES = 10;

@@ -14,6 +14,6 @@ export function verifyBlob(bytes: Uint8Array | null, ref: BlobRef, place: string
 function corrupt(message: string): TemperError {
   return new TemperError(
     'StoreCorrupt',
-    `${message}; restore it from a copy (temper checkpoints RUN pull STORE), or start the run again under another name`,
+    `${message}; restore it from a copy (temper checkpoints pull RUN STORE), or start the run again under another name`,
   );
 }

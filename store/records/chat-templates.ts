@@ -17,6 +17,6 @@ export async function readTemplate(store: Store, sha256: string): Promise<Buffer
   if (bytes !== null && finding === null) return Buffer.from(bytes);
   throw new TemperError(
     'StoreCorrupt',
-    `${blobKey(sha256)} must be the chat template with this hash, but ${finding}; restore it from a copy of the store (temper checkpoints RUN pull STORE)`,
+    `${blobKey(sha256)} must be the chat template with this hash, but ${finding}; restore it from a copy of the store (temper checkpoints pull RUN STORE)`,
   );
 }

@@ -21,6 +21,6 @@ export async function forgetDeletion(store: Store, run: string): Promise<void> {
 export async function refuseDeleted(store: Store, run: string): Promise<void> {
   if (!(await isBeingDeleted(store, run))) return;
   throw badConfig(
-    `the run ${run} in the store ${store.uri} is being deleted; finish that with temper checkpoints ${run} delete --all, or choose another name`,
+    `the run ${run} in the store ${store.uri} is being deleted; finish that with temper checkpoints delete ${run} --all, or choose another name`,
   );
 }

@@ -52,6 +52,6 @@ export function hasLearned({ manifest, file }: TrainedPolicy): boolean {
 }
 
 function pruned(name: string, run: string): TemperError {
-  const remedy = `name a step that was kept (temper checkpoints ${run} lists them), or bring them back from a copy: temper checkpoints ${run} pull STORE --with-pruned`;
+  const remedy = `name a step that was kept (temper checkpoints ${run} lists them), or bring them back from a copy: temper checkpoints pull ${run} STORE --with-pruned`;
   return badConfig(`the weights of ${name} must be in the store, but they were pruned on purpose; ${remedy}`);
 }

@@ -69,7 +69,7 @@ function* byDeployments({ deployments }: StoreIndex): Generator<Needed> {
 /** The current one of each run, after the one that it could go back to; without one, that which answered last. */
 function* inProduction({ production }: StoreIndex, except: string | null): Generator<Needed> {
   for (const { run, inEffect, answering } of production.filter((each) => each.run !== except)) {
-    yield [inEffect.at(-2)?.checkpoint, `temper promote ${run} --back returns to it`];
+    yield [inEffect.at(-2)?.checkpoint, `temper production back ${run} returns to it`];
     yield [inEffect.at(-1)?.checkpoint, `it is ${run}@production`];
     yield [answering, `it answered last in the recordings of ${run}`];
   }

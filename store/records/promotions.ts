@@ -116,5 +116,5 @@ export async function findBefore(store: Store, run: string): Promise<Checkpoint>
 }
 
 function changed(run: string): TemperError {
-  return badConfig(`${run}@production was changed by somebody else at this moment; see temper promote ${run} --list`);
+  return badConfig(`${run}@production was changed by somebody else at this moment; see temper production list ${run}`);
 }

@@ -60,6 +60,6 @@ export async function requireUnpruned(store: Store, place: StepPlace, commit: Co
         ]
       : ['weights', ''];
   throw badConfig(
-    `${name} must have its ${what} to be trained further, but pruning removed it; choose a step that temper checkpoints ${run} lists as kept${others} or bring it back from a copy: temper checkpoints ${run} pull STORE --with-pruned`,
+    `${name} must have its ${what} to be trained further, but pruning removed it; choose a step that temper checkpoints ${run} lists as kept${others} or bring it back from a copy: temper checkpoints pull ${run} STORE --with-pruned`,
   );
 }

@@ -47,71 +47,76 @@ test('checkpoints are listed with what they are worth', async () => {
   await makeRun(store, { steps: 2, evals: { 2: 0.75 } });
   expect(await run('checkpoints', 'demo')).toMatch(/^2 +0.770 +0.750 +1.000 +HASH +172 B +kept$/m);
   const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as object[];
-  expect(rows[2]).toMatchObject({ step: 2, branch: 0, eval: { reward: 0.75, solvedRate: 1 }, weights: 'kept' });
-  expect(JSON.parse(await run('checkpoints', 'demo@best', '--json'))).toEqual([rows[2]]);
-  expect(JSON.parse(await run('checkpoints', 'demo@0', '--json'))).toEqual([rows[0]]);
+  expect(rows[0]).toMatchObject({
+    step: 2,
+    name: 'demo@2',
+    evaluation: { reward: 0.75, metrics: { solvedRate: 1 } },
+    weights: 'kept',
+  });
+  expect(JSON.parse(await run('checkpoints', 'demo@best', '--json'))).toEqual([rows[0]]);
+  expect(JSON.parse(await run('checkpoints', 'demo@0', '--json'))).toEqual([rows[2]]);
 });
 
 test('pruning says what it keeps and why; a dry run removes nothing', async () => {
   await makeRun(store, { steps: 5, evals: { 2: 0.75 } });
   const before = contents(project);
-  const flags = ['prune', '--keep-last', '1', '--keep-best', 'solvedRate:1'];
-  const said = await run('checkpoints', 'demo', ...flags, '--dry-run');
+  const flags = ['--keep-last', '1', '--keep-best', 'solvedRate:1'];
+  const said = await run('checkpoints', 'prune', 'demo', ...flags, '--dry-run');
   expect(said).toContain('kept    2: one of the best 1 by solvedRate\n');
   expect(said).toContain('kept    4: a step in progress may need it\nkept    5: it is the current step of the run\n');
   expect(said).toContain(
     'pruned  1, 3\nweights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted',
   );
-  const unknown = await runCli(project, ['checkpoints', 'demo', 'prune', '--keep-best', 'winRate:1']);
+  const unknown = await runCli(project, ['checkpoints', 'prune', 'demo', '--keep-best', 'winRate:1']);
   expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('there are reward, solvedRate')]);
   expect(contents(project)).toEqual(before);
-  expect(JSON.parse(await run('checkpoints', 'demo', ...flags, '--json'))).toMatchObject({
+  expect(JSON.parse(await run('checkpoints', 'prune', 'demo', ...flags, '--json'))).toMatchObject({
     dryRun: false,
     pruned: [{ step: 1 }, { step: 3 }],
   });
   const verified = await run('verify', 'demo', '--no-recompute');
   expect(verified).toMatch(/^adapters +5 +2$[^]*^optimizer states +4 +2$[^]*^demo is intact$/m);
-  expect(await run('checkpoints', 'demo', ...flags)).toContain('nothing to prune');
+  expect(await run('checkpoints', 'prune', 'demo', ...flags)).toContain('nothing to prune');
 });
 
 test('what was pruned is listed as pruned: where another run has the same weights, and by a later pruning', async () => {
   await makeRun(store, { steps: 5 });
   await makeRun(store, { steps: 5, run: 'twin' });
-  await run('checkpoints', 'demo', 'prune', '--keep-last', '2');
+  await run('checkpoints', 'prune', 'demo', '--keep-last', '2');
   const weights = (JSON.parse(await run('checkpoints', 'demo', '--json')) as { weights: string }[]).map(
     (row) => row.weights,
   );
-  expect(weights).toEqual(['kept', 'pruned', 'pruned', 'pruned', 'kept', 'kept']);
-  expect(await run('checkpoints', 'demo', 'prune', '--keep-last', '4')).toContain('nothing to prune');
+  expect(weights).toEqual(['kept', 'kept', 'pruned', 'pruned', 'pruned', 'kept']);
+  expect(await run('checkpoints', 'prune', 'demo', '--keep-last', '4')).toContain('nothing to prune');
 });
 
 test('named steps lose their weights, those that something needs are refused, and a whole run goes with all it has', async () => {
   await makeRun(store, { steps: 5 });
   const folder = join(project, '.temper', 'store');
   const before = contents(folder);
-  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1,5'])).toContain('demo@5 must keep its weights');
-  expect(await complaint(['checkpoints', 'demo', 'delete', '--step', '1-9'])).toContain('demo@6 is not committed');
-  const planned = await run('checkpoints', 'demo', 'delete', '--step', '1,3', '--dry-run');
+  expect(await complaint(['checkpoints', 'delete', 'demo', '--step', '1,5'])).toContain('demo@5 must keep its weights');
+  expect(await complaint(['checkpoints', 'delete', 'demo', '--step', '1-9'])).toContain('demo@6 is not committed');
+  const planned = await run('checkpoints', 'delete', 'demo', '--step', '1,3', '--dry-run');
   expect(planned).toContain(
     'pruned  1, 3\nweights of 2 checkpoints would be removed; 4 blobs with 344 B would be deleted',
   );
   expect(contents(folder)).toEqual(before);
-  expect(await run('checkpoints', 'demo', 'delete', '--step', '1,3')).toContain('weights of 2 checkpoints removed');
+  expect(await run('checkpoints', 'delete', 'demo', '--step', '1,3')).toContain('weights of 2 checkpoints removed');
   const rows = JSON.parse(await run('checkpoints', 'demo', '--json')) as { weights: string }[];
-  expect(rows.map(({ weights }) => weights)).toEqual(['kept', 'pruned', 'kept', 'pruned', 'kept', 'kept']);
-  expect(JSON.parse(await run('checkpoints', 'demo', 'delete', '--step', '1', '--json'))).toMatchObject({ pruned: [] });
-  expect(await run('checkpoints', 'demo', 'delete', '--all', '--dry-run')).toContain('demo would be deleted');
-  expect(await run('checkpoints', 'demo', 'delete', '--all')).toContain('demo was deleted');
+  expect(rows.map(({ weights }) => weights)).toEqual(['kept', 'kept', 'pruned', 'kept', 'pruned', 'kept']);
+  expect(JSON.parse(await run('checkpoints', 'delete', 'demo', '--step', '1', '--json'))).toMatchObject({ pruned: [] });
+  expect(await run('checkpoints', 'delete', 'demo', '--all', '--dry-run')).toContain('demo would be deleted');
+  expect(await run('checkpoints', 'delete', 'demo', '--all')).toContain('demo was deleted');
   expect(contents(folder)).toEqual({});
 });
 
 test('a pruned checkpoint that the run goes back to is needed again', async () => {
   await makeRun(store, { steps: 5 });
   await makeRun(store, { steps: 5, run: 'twin' });
-  await run('checkpoints', 'demo', 'prune', '--keep-last', '1');
+  await run('checkpoints', 'prune', 'demo', '--keep-last', '1');
   await openBranch(store, 'demo', { requestId: 'back', step: 2 });
-  await run('checkpoints', 'twin', 'prune', '--keep-last', '1');
-  await run('checkpoints', 'demo', 'prune', '--keep-last', '1');
+  await run('checkpoints', 'prune', 'twin', '--keep-last', '1');
+  await run('checkpoints', 'prune', 'demo', '--keep-last', '1');
   await requireWeights(store, 'demo', 2);
 });
 
@@ -147,25 +152,25 @@ test('a judge is a step of the current line, unless a run recorded another one',
 
 test('what verify finds broken, pull repairs from the copy that push made', async () => {
   await makeRun(store, { evals: { 3: 1 } });
-  expect(await run('checkpoints', 'demo', 'push', 'backup')).toContain('demo: 4 steps in file://PROJECT/backup');
+  expect(await run('checkpoints', 'push', 'demo', 'backup')).toContain('demo: 4 steps in file://PROJECT/backup');
   const { adapter } = (await readManifest(store, { run: 'demo', branch: 0, step: 2 }))!;
   truncateSync(join(project, '.temper', 'store', adapter.key), 10);
   const found = await runCli(project, ['verify', 'demo', '--no-recompute', '--json']);
   expect(found.exitCode).toBe(1);
   expect(JSON.parse(found.stdout)).toMatchObject({ ok: false, problems: [{ object: adapter.key }] });
-  expect(await run('checkpoints', 'demo', 'pull', 'backup')).toContain(`repaired  ${adapter.key}`);
+  expect(await run('checkpoints', 'pull', 'demo', 'backup')).toContain(`repaired  ${adapter.key}`);
   expect(await run('verify', 'demo', '--no-recompute')).toContain('demo is intact');
 });
 
 test('a push that is killed leaves no run behind, and the next one completes it', async () => {
   await makeRun(store, { steps: 20 });
   const target = join(project, 'backup');
-  const { child, ended } = startCommand(project, [...temperCommand(), 'checkpoints', 'demo', 'push', target]);
+  const { child, ended } = startCommand(project, [...temperCommand(), 'checkpoints', 'push', 'demo', target]);
   await until('some steps are copied', () => existsSync(join(target, 'runs/demo/branches/0/steps/3/manifest.json')));
   child.kill('SIGKILL');
   await ended;
   expect(existsSync(join(target, 'runs/demo/run.json')), 'killed too late').toBe(false);
-  const copied = JSON.parse(await run('checkpoints', 'demo', 'push', target, '--json')) as {
+  const copied = JSON.parse(await run('checkpoints', 'push', 'demo', target, '--json')) as {
     present: number;
     copied: number;
   };
@@ -186,35 +191,30 @@ describe('bad input', () => {
   beforeEach(() => makeRun(store, { steps: 1 }));
 
   test.each([
-    // An action that is none, or lacks its store, or has one too many.
-    ['demo pul x', 'ACTION must be one of push, pull, prune, delete, got "pul"; did you mean pull?'],
-    ['demo push', 'STORE is missing; usage: temper checkpoints RUN push STORE'],
-    ['demo prune x --keep-last 1', 'prune works on the project\'s own store, got "x"; remove that argument'],
-    ['demo@best push x', 'push works on a whole run, got "demo@best"; pass demo'],
-    ['demo push x y', 'unexpected argument "y"; usage: temper checkpoints CHECKPOINT [push|pull STORE | '],
+    // An action that lacks its store, or has one too many.
+    ['push demo', 'STORE is missing; usage: temper checkpoints push RUN STORE'],
+    ['prune demo x --keep-last 1', 'unexpected argument "x"; usage: temper checkpoints prune RUN'],
+    ['push demo@best x', 'push works on a whole run, got "demo@best"; pass demo'],
+    ['push demo x y', 'unexpected argument "y"; usage: temper checkpoints push RUN STORE'],
     // A run or a store that is not there.
-    ['other push x', 'no run other in the store file://PROJECT/.temper/store (it has demo); start it'],
-    ['demo pull x', 'no run demo in the store file://PROJECT/x (it has none yet); start it'],
+    ['push other x', 'no run other in the store file://PROJECT/.temper/store (it has demo); start it'],
+    ['pull demo x', 'no run demo in the store file://PROJECT/x (it has none yet); start it'],
     [
-      'demo push ftp://x',
+      'push demo ftp://x',
       'the store must be a folder, a file:// URI or s3://BUCKET/PREFIX (ftp:// is not known), got ftp',
     ],
-    ['demo push .temper/store', 'a run must be copied to a different store than its own, got file://PROJECT/.temper/'],
+    ['push demo .temper/store', 'a run must be copied to a different store than its own, got file://PROJECT/.temper/'],
     // Deleting without a word on what, with two, or by a name that says it.
-    ['demo delete', 'delete needs to know what to remove; pass --step N,M-K, or --all for the whole run'],
-    ['demo delete --step 1 --all', '--step and --all cannot be combined; pass one of them'],
-    ['demo delete --step x', '--step must be numbers and ranges with commas between them, got "x"; pass --step 0-3,7'],
-    ['demo delete elsewhere --all', 'delete works on the project\'s own store, got "elsewhere"; remove that argument'],
-    ['demo@1 delete --all', 'delete takes steps by flag, got "demo@1"; pass demo delete --step N, or --all'],
-    ['demo~1 delete --all', '--all removes a run with all its branches, got "demo~1"; pass demo'],
+    ['delete demo', 'delete needs to know what to remove; pass --step N,M-K, or --all for the whole run'],
+    ['delete demo --step 1 --all', '--step and --all exclude each other; leave one of them out'],
+    ['delete demo --step x', '--step must be numbers and ranges with commas between them, got "x"; pass --step 0-3,7'],
+    ['delete demo@1 --all', 'delete takes steps by flag, got "demo@1"; pass --step N, or --all'],
+    ['delete demo~1 --all', 'delete --all works on a whole run, got "demo~1"; pass demo'],
     // Pruning without a word on what to keep, or with a wrong one.
-    ['demo prune', 'prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N'],
-    ['demo prune --keep-last 0', '--keep-last must be a whole number of at least 1, got "0"; pass --keep-last N'],
-    ['demo prune --keep-best reward', '--keep-best must be METRIC:N, got "reward"; pass --keep-best reward:3'],
-    [
-      'demo push x --keep-last 1',
-      '--keep-last has no effect here, it is a flag of prune; write temper checkpoints RUN',
-    ],
+    ['prune demo', 'prune needs to know what to keep; pass --keep-last N, --keep-best METRIC:N or --keep-every N'],
+    ['prune demo --keep-last 0', '--keep-last must be a whole number of at least 1, got "0"; pass --keep-last N'],
+    ['prune demo --keep-best reward', '--keep-best must be METRIC:N, got "reward"; pass --keep-best reward:3'],
+    ['push demo x --keep-last 1', 'unknown flag --keep-last'],
   ])('temper checkpoints %s', async (line, message) => {
     expect(await complaint(['checkpoints', ...line.split(' ')])).toContain(`temper: ${message}`);
   });

@@ -122,7 +122,7 @@ describe('what cannot be exported', () => {
   });
 
   test('pruned weights, with the way back', async () => {
-    await runCli(project, ['checkpoints', 'demo', 'prune', '--keep-last', '1']);
+    await runCli(project, ['checkpoints', 'prune', 'demo', '--keep-last', '1']);
     expect(await complaint('demo@1', '--to', 'x')).toContain('but they were pruned on purpose');
   });
 

@@ -15,7 +15,7 @@ const CHATS = 'train chats.jsonl --base-model pocket';
 const SCENARIOS = 'scenarios --from-task Add --model openai/gpt-5-mini';
 const SCHEDULE = 'schedule create agent.ts --base-model pocket --name nightly --every 1d';
 const TASK = 'init --task Add --base-model pocket';
-const PRUNE = 'checkpoints demo prune --dry-run --keep-last 1';
+const PRUNE = 'checkpoints prune demo --dry-run --keep-last 1';
 
 /** Flags of supervised steps, those of chats and those of a warm start. */
 const EXAMPLES: readonly Given[] = each(`--examples-per-step 3 | --turns last | --held-out-examples 7
@@ -57,13 +57,9 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ['--keep-best solvedRate:1', /^kept +2: one of the best 1 by solvedRate$/],
     ['--keep-every 3', /^kept +3: /],
   ],
-  'checkpoints demo prune --keep-last 1': [['--dry-run', /would/]],
+  'checkpoints prune demo --keep-last 1': [['--dry-run', /would/]],
   'promote demo@1 --json': ['--by ada', '--reason because', '--to other'],
   'promote demo@1': [json],
-  'promote demo': [
-    ['--back', /must have an earlier promotion/],
-    ['--list', /nothing of demo was promoted/],
-  ],
   [SCENARIOS]: [
     ...each(`--count 30 | --held-out 3 | --instructions short | --attempts 1 | --try-with openai/gpt-5
       | --max-cost-usd 1 --price openai/gpt-5-mini=1/2`),
@@ -158,11 +154,14 @@ export const CHANGED: Readonly<Record<string, readonly [without: string, given: 
   'schedule create --name': [SCHEDULE, SCHEDULE.replace('nightly', 'other')],
   'schedule create --every': [SCHEDULE, SCHEDULE.replace('1d', '2d')],
   'schedule create --cron': [SCHEDULE, SCHEDULE.replace('--every 1d', '--cron 0~3~*~*~*'), /0 3 \* \* \*/],
-  'checkpoints --keep-last': [PRUNE, PRUNE.replace(/1$/, '4')],
-  'checkpoints --step': ['checkpoints demo delete --dry-run --step 1', 'checkpoints demo delete --dry-run --step 2'],
-  'checkpoints --all': [
-    'checkpoints demo delete --dry-run --step 1',
-    'checkpoints demo delete --dry-run --all',
+  'checkpoints prune --keep-last': [PRUNE, PRUNE.replace(/1$/, '4')],
+  'checkpoints delete --step': [
+    'checkpoints delete demo --dry-run --step 1',
+    'checkpoints delete demo --dry-run --step 2',
+  ],
+  'checkpoints delete --all': [
+    'checkpoints delete demo --dry-run --step 1',
+    'checkpoints delete demo --dry-run --all',
     /^demo would/,
   ],
   'scenarios --from-task': [SCENARIOS, SCENARIOS.replace('Add', 'Multiply')],

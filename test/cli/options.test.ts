@@ -259,7 +259,7 @@ function takenByOperations(): Set<string> {
   const files = readdirSync(join(ROOT, 'operations')).map((file) =>
     readFileSync(join(ROOT, 'operations', file), 'utf8'),
   );
-  const apart = files.flatMap((text) => [...text.matchAll(/\{([^{}]*)\}(?:: |, place|\) =>| = input)/g)]);
+  const apart = files.flatMap((text) => [...text.matchAll(/\{([^{}]*)\}(?:: |, place|\) =>| = \w+;)/g)]);
   const members = apart.flatMap(([, names = '']) => names.match(/\w+/g) ?? []);
   return new Set(['json', ...members.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))]);
 }

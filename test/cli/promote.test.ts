@@ -28,7 +28,7 @@ const ran = async (...words: string[]): Promise<string> => {
 const production = async () => (await findCheckpoint(store, { run: 'demo', branch: null, step: 'production' })).step;
 
 test('checkpoints are promoted and taken back, each with who, when, why and how good it is', async () => {
-  expect(await ran('promote', 'demo', '--list')).toBe(
+  expect(await ran('production', 'list', 'demo')).toBe(
     'nothing of demo was promoted; promote a checkpoint: temper promote demo@STEP',
   );
   expect(await ran('promote', 'demo@2', '--by', 'ann')).toBe(
@@ -39,17 +39,17 @@ test('checkpoints are promoted and taken back, each with who, when, why and how 
     'demo@3 is demo@production now, demo@2 was before',
   );
   expect(await ran('promote', 'demo@3')).toContain('demo@3 is demo@production already');
-  expect(await ran('promote', 'demo', '--back', '--by', 'ann', '--reason', 'too curt')).toBe(
+  expect(await ran('production', 'back', 'demo', '--by', 'ann', '--reason', 'too curt')).toBe(
     'demo@2 is demo@production now, demo@3 was before',
   );
   expect(await production()).toBe(2);
-  const listed = JSON.parse(await ran('promote', 'demo', '--list', '--json')) as object[];
+  const listed = JSON.parse(await ran('production', 'list', 'demo', '--json')) as object[];
   expect(listed).toMatchObject([
     { number: 1, kind: 'promoted', checkpoint: 'demo@2', by: 'ann', evaluation: { reward: 0.5 }, isProduction: true },
     { number: 2, kind: 'promoted', checkpoint: 'demo@3', by: 'bob', reason: 'wins more', evaluation: { reward: 0.75 } },
     { number: 3, kind: 'back', checkpoint: 'demo@2', by: 'ann', reason: 'too curt' },
   ]);
-  const shown = (await ran('promote', 'demo', '--list')).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
+  const shown = (await ran('production', 'list', 'demo')).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
   expect(shown.split('\n')[2]).toMatch(/^ +TIME +promoted +demo@3 +0\.75\d* +bob +wins more/);
 });
 
@@ -63,21 +63,21 @@ test('a checkpoint of another run may become production, and the alias names it 
 
 test('what is in production, and what it could go back to, is not pruned', async () => {
   for (const step of [1, 2, 3]) await ran('promote', `demo@${step}`);
-  const { kept } = JSON.parse(await ran('checkpoints', 'demo', 'prune', '--keep-last', '1', '--dry-run', '--json')) as {
+  const { kept } = JSON.parse(await ran('checkpoints', 'prune', 'demo', '--keep-last', '1', '--dry-run', '--json')) as {
     kept: { step: number; because: string }[];
   };
   const reasons = new Map(kept.map(({ step, because }) => [step, because]));
   expect(reasons.get(3)).toBe('it is demo@production');
-  expect(reasons.get(2)).toBe('temper promote demo --back returns to it');
+  expect(reasons.get(2)).toBe('temper production back demo returns to it');
   expect(reasons.has(1)).toBe(false);
 });
 
 test('a run that is production of another one is not deleted, and one with a production of its own goes with all of it', async () => {
   await makeRun(store, { run: 'nightly-3', steps: 2, seed: 2 });
   await ran('promote', 'nightly-3@2', '--to', 'demo');
-  expect(await complain('checkpoints', 'nightly-3', 'delete', '--all')).toContain('it is demo@production');
-  expect(await complain('checkpoints', 'demo', 'delete', '--all')).toContain('pass --with-production');
-  await ran('checkpoints', 'demo', 'delete', '--all', '--with-production');
+  expect(await complain('checkpoints', 'delete', 'nightly-3', '--all')).toContain('it is demo@production');
+  expect(await complain('checkpoints', 'delete', 'demo', '--all')).toContain('pass --with-production');
+  await ran('checkpoints', 'delete', 'demo', '--all', '--with-production');
   const left = [];
   for await (const { key } of store.describe('production')) left.push(key);
   expect(left).toEqual([]);
@@ -87,10 +87,7 @@ test('what is wrong is refused in one line, and nothing is promoted', async () =
   expect(await complain('promote', 'demo@9')).toContain('demo@9 is not committed');
   expect(await complain('promote', 'other@1')).toContain('no run other in the store');
   expect(await complain('promote', 'demo@2', '--to', 'other')).toContain('no run other in the store');
-  expect(await complain('promote', 'demo@2', '--back')).toContain('pass demo alone');
-  expect(await complain('promote', 'demo', '--back', '--list')).toContain('pass one of them');
-  expect(await complain('promote', 'demo', '--list', '--reason', 'x')).toContain('leave it out');
-  expect(await complain('promote', 'demo', '--back')).toContain('demo@production must have an earlier promotion');
+  expect(await complain('production', 'back', 'demo')).toContain('demo@production must have an earlier promotion');
   expect(await complain('checkpoints', 'demo@production')).toContain(
     'demo@production names no checkpoint (nothing was promoted)',
   );

@@ -61,7 +61,7 @@ test('what nothing needs goes from the bucket, and a run that is deleted', async
     objects: [{ kind: 'blob', key: orphan.key }],
   });
   expect(await store.blobBytes(orphan)).toBeNull();
-  expect(await runCli(project, ['checkpoints', 'demo', 'delete', '--all'])).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(await runCli(project, ['checkpoints', 'delete', 'demo', '--all'])).toMatchObject({ exitCode: 0, stderr: '' });
   expect((await runCli(project, ['runs', '--json'])).stdout).toBe('[]');
   expect(existsSync(server.file('swept/deletions/demo/deletion.json'))).toBe(false);
 });

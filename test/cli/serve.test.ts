@@ -83,7 +83,7 @@ describe('what is wrong is told before anything is started', () => {
   test('a checkpoint that is none, or whose weights are gone', async () => {
     expect(await complain(['demo@9'], env)).toContain('demo@9 is not committed');
     await makeRun(store, { run: 'pruned', steps: 5 });
-    await runCli(project, ['checkpoints', 'pruned', 'prune', '--keep-last', '1']);
+    await runCli(project, ['checkpoints', 'prune', 'pruned', '--keep-last', '1']);
     expect(await complain(['pruned@1'], env)).toContain('pull STORE --with-pruned');
   });
 

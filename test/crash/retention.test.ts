@@ -15,7 +15,7 @@ const sftLine = (run: string) => ['train', 'sums.jsonl', '--run', run, ...LINE, 
 async function states(run: string): Promise<Record<string, number[]>> {
   const rows = JSON.parse(await project.done('checkpoints', run, '--json')) as { step: number; weights: string }[];
   const byState: Record<string, number[]> = {};
-  for (const { step, weights } of rows) (byState[weights] ??= []).push(step);
+  for (const { step, weights } of rows.toReversed()) (byState[weights] ??= []).push(step);
   return byState;
 }
 

@@ -107,8 +107,8 @@ async function stopAfterItsFirstSteps(place: Place, run: string): Promise<number
 /** While no other run of the store has the same bytes: they are really gone. */
 async function prune(backup: string): Promise<void> {
   prunedAfter = await stopAfterItsFirstSteps(folder, 'pruned');
-  await folder.project.done('checkpoints', 'pruned', 'push', backup);
-  await folder.project.done('checkpoints', 'pruned', 'prune', '--keep-last', '1');
+  await folder.project.done('checkpoints', 'push', 'pruned', backup);
+  await folder.project.done('checkpoints', 'prune', 'pruned', '--keep-last', '1');
   await succeed(train(folder, 'pruned').ended);
   verified = await folder.project.done('verify', 'pruned');
 }
@@ -125,17 +125,17 @@ beforeAll(async () => {
 
   await withStack(home, async () => {
     stoppedAfter = await stopAfterItsFirstSteps(home, 'demo');
-    await home.project.done('checkpoints', 'demo', 'push', ELSEWHERE);
+    await home.project.done('checkpoints', 'push', 'demo', ELSEWHERE);
     await succeed(train(home, 'demo').ended);
   });
   await withStack(folder, async () => {
     await prune(backup);
-    await folder.project.done('checkpoints', 'demo', 'pull', ELSEWHERE);
+    await folder.project.done('checkpoints', 'pull', 'demo', ELSEWHERE);
     expect(stepOf(folder, 'demo')).toBe(stoppedAfter);
     await succeed(train(folder, 'demo').ended);
     await succeed(train(folder, 'undisturbed').ended);
   });
-  await elsewhere.project.done('checkpoints', 'pruned', 'pull', backup);
+  await elsewhere.project.done('checkpoints', 'pull', 'pruned', backup);
   expect([stepOf(elsewhere, 'demo'), stepOf(elsewhere, 'pruned')]).toEqual([stoppedAfter, prunedAfter]);
   await withStack(elsewhere, async () => {
     for (const run of ['demo', 'pruned']) await succeed(train(elsewhere, run).ended);

@@ -156,7 +156,7 @@ test('promotions while clients ask drop no request, each answer says which check
     return stdout;
   };
   const kept = JSON.parse(await temper('checkpoints', 'demo', '--json')) as { step: number }[];
-  const [first, last] = [kept[0], kept.at(-1)].map((each) => `demo@${each!.step}`) as [string, string];
+  const [first, last] = [kept.at(-1), kept[0]].map((each) => `demo@${each!.step}`) as [string, string];
   await temper('promote', first);
   const serving = checkout.start('npx', 'temper', 'serve', 'demo@production', '--record', '--port', '0', '--json');
   await until('it is served', () => serving.stdout().endsWith('}\n'));
@@ -173,7 +173,7 @@ test('promotions while clients ask drop no request, each answer says which check
   await reached('some are answered', () => tally.answered >= 100);
   await temper('promote', last, '--reason', 'better');
   await reached('the promoted one answers', () => answeredBy(last) > 100);
-  await temper('promote', 'demo', '--back');
+  await temper('production', 'back', 'demo');
   const before = answeredBy(first) + CLIENTS;
   await reached('the one before answers again', () => answeredBy(first) > before);
   await stop();

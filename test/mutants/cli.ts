@@ -63,8 +63,8 @@ export const CLI: readonly Mutant[] = [
   ...breaking('cli/rewards/give-rewards.ts', 'test/cli/rewards.test.ts', [
     ['rewards of a file are given up to the first wrong one', '  await checkAll(giver, rewards);\n', ''],
   ]),
-  ...breaking('cli/checkpoints/copy.ts', 'test/security/foreign-stores.test.ts', [
-    ['a pulled run is trusted like one of this machine', "isForeign: action === 'pull'", 'isForeign: false'],
+  ...breaking('operations/copy-run.ts', 'test/security/foreign-stores.test.ts', [
+    ['a pulled run is trusted like one of this machine', 'openOther(place, copying.store, true)', 'openOther(place, copying.store, false)'],
   ]),
   ...breaking('cli/review/keys.ts', 'test/cli/review/keys.test.ts', [
     [

@@ -50,7 +50,7 @@ async function foreign(): Promise<{ project: string; store: string; secret: stri
   return { project, store, secret };
 }
 
-const pull = (project: string, store: string) => runCli(project, ['checkpoints', 'demo', 'pull', store]);
+const pull = (project: string, store: string) => runCli(project, ['checkpoints', 'pull', 'demo', store]);
 
 async function contents(folder: string): Promise<string> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);

@@ -18,7 +18,9 @@ import type { CheckpointRow } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { requireHead, runCacheOf } from './run-cache.ts';
 
-export async function viewCheckpoints(context: ViewContext, run: string): Promise<CheckpointRow[]> {
+type Context = Pick<ViewContext, 'store' | 'now'>;
+
+export async function viewCheckpoints(context: Context, run: string): Promise<CheckpointRow[]> {
   const { store } = context;
   const head = await requireHead(context, run);
   const curve = await runCacheOf(store).readSteps(head);
@@ -124,9 +126,9 @@ const KNOWN_FOR_MS = 15_000;
 
 class KnownWeights {
   readonly #states = new Map<string, { readonly state: Promise<Kept>; readonly at: number }>();
-  readonly #context: ViewContext;
+  readonly #context: Context;
 
-  constructor(context: ViewContext) {
+  constructor(context: Context) {
     this.#context = context;
   }
 
@@ -150,7 +152,7 @@ class KnownWeights {
 
 const weightsKnown = new WeakMap<RunFile, KnownWeights>();
 
-function knownWeights(context: ViewContext, file: RunFile): KnownWeights {
+function knownWeights(context: Context, file: RunFile): KnownWeights {
   const known = weightsKnown.get(file) ?? new KnownWeights(context);
   weightsKnown.set(file, known);
   return known;

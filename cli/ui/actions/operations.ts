@@ -84,4 +84,4 @@ const replay = defineOperation({
 
 const all: readonly UiOperation[] = [...listOperations(OPERATIONS), fork, evaluate, replay];
 
-export const UI_OPERATIONS = all.filter(({ effect }) => effect !== 'reads');
+export const UI_OPERATIONS = all.filter(({ effect, isLocal }) => effect !== 'reads' && isLocal !== true);

@@ -248,7 +248,7 @@ def require_kept(store: Store, run: str, manifest: Manifest) -> None:
         raise TemperError(
             "BadConfig",
             f"the weights of {policy} must be in the store, but they were pruned; name a step that was kept, or bring "
-            f"them back from a copy: temper checkpoints {run} pull STORE --with-pruned",
+            f"them back from a copy: temper checkpoints pull {run} STORE --with-pruned",
         )
 
 
@@ -260,7 +260,7 @@ def require_trainable(store: Store, run: str, manifest: Manifest) -> None:
         raise TemperError(
             "BadConfig",
             f"the optimizer state of {policy} must be in the store, but it was pruned; name a step that temper "
-            f"checkpoints {run} lists as kept, or bring it back from a copy: temper checkpoints {run} pull STORE "
+            f"checkpoints {run} lists as kept, or bring it back from a copy: temper checkpoints pull {run} STORE "
             "--with-pruned",
         )
 

@@ -25,7 +25,7 @@ class StoredTemplates:
             raise TemperError(
                 "BadConfig",
                 f"the chat template must be in the store, but {self._store.uri} has no {key}; restore it from a copy "
-                "of the store (temper checkpoints RUN pull STORE), or start a new run with --chat-template",
+                "of the store (temper checkpoints pull RUN STORE), or start a new run with --chat-template",
             )
         try:
             if len(data) <= MAX_CHAT_TEMPLATE_BYTES:

@@ -99,5 +99,5 @@ def _corrupt(key: str, sha256: str, finding: str) -> TemperError:
     return TemperError(
         "StoreCorrupt",
         f"{key} must have sha256 {sha256}, but {finding}; restore it from a copy of the store "
-        "(temper checkpoints RUN pull STORE), or start a new run",
+        "(temper checkpoints pull RUN STORE), or start a new run",
     )

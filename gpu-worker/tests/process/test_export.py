@@ -304,7 +304,7 @@ def test_pruned_weights_are_told_with_the_way_back(make: Make, capsys: pytest.Ca
     exporter.store.publish(pruned_key("demo", 0, 1), b'{"schema":1,"pruned":true}')
     code, told = complaint(exporter, capsys)
     assert code == 2
-    assert "temper checkpoints demo pull STORE --with-pruned" in told
+    assert "temper checkpoints pull demo STORE --with-pruned" in told
 
 
 def test_weights_that_are_missing_or_damaged_are_told(make: Make, capsys: pytest.CaptureFixture[str]):

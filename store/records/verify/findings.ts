@@ -36,7 +36,7 @@ export class Findings {
   readonly restore: string;
 
   constructor(run: string) {
-    this.restore = `restore it from a copy (temper checkpoints ${run} pull STORE)`;
+    this.restore = `restore it from a copy (temper checkpoints pull ${run} STORE)`;
   }
 
   count(check: Check, of: 'checked' | 'pruned' = 'checked'): void {

@@ -138,7 +138,7 @@ test.each(['removeUnchanged', 'removeFolder'] as const)(
     await expect(publishRun(store, { config, agentCodeSha256: 'a'.repeat(64) })).rejects.toThrow('is being deleted');
     if (method === 'removeFolder') {
       expect(await listRuns(store)).toEqual([]);
-      await expect(requireRun(store, 'demo')).rejects.toThrow('temper checkpoints demo delete --all');
+      await expect(requireRun(store, 'demo')).rejects.toThrow('temper checkpoints delete demo --all');
     }
     await deleteRun(store, 'demo');
     expect(files()).toEqual([]);

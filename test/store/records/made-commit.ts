@@ -70,6 +70,7 @@ export async function commit(
   };
   const place = { run, branch, step };
   const { bytes } = await store.publish(layout.manifestKey(place), text(`${canonicalJson(manifest)}\n`));
-  await store.replace(layout.manifestTimesKey(place), encodeJson({ host: 'here', manifestSha256: hashBytes(bytes) }));
+  const times = { committedAt: '2026-11-20T08:00:00.000Z', host: 'here', manifestSha256: hashBytes(bytes) };
+  await store.replace(layout.manifestTimesKey(place), encodeJson(times));
   return checkpointOf(run, parseCommit(bytes, layout.manifestKey(place)));
 }

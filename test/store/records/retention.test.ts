@@ -88,7 +88,7 @@ test('an adapter that is lost is missing, whether or not the optimizer state bes
 test('a step without its optimizer state cannot be trained further, and the message says what can be done', async () => {
   await pruneAfter(24);
   const refusal =
-    'demo@4 must have its optimizer state to be trained further, but pruning removed it; choose a step that temper checkpoints demo lists as kept, start a new run with its adapter (temper export demo@4, then temper train --adapter FOLDER), or bring it back from a copy: temper checkpoints demo pull STORE --with-pruned';
+    'demo@4 must have its optimizer state to be trained further, but pruning removed it; choose a step that temper checkpoints demo lists as kept, start a new run with its adapter (temper export demo@4, then temper train --adapter FOLDER), or bring it back from a copy: temper checkpoints pull demo STORE --with-pruned';
   await expect(requireUnprunedStep(store, 'demo', 4)).rejects.toThrow(refusal);
   await expect(requireWeights(store, 'demo', 4)).rejects.toThrow(refusal);
   await expect(requireWeights(store, 'demo', 5)).rejects.toThrow('demo@5 must have its weights');

@@ -1,18 +1,16 @@
-/** Schedules as `list` and `show` print them: as flat objects from the server and the store, and as text. */
+/** Schedules as flat objects, from the server and the store. */
 import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
-import type { ProductionSource, RunConfig } from '../../core/contract.ts';
-import { policyName } from '../../core/policy-name.ts';
-import { nameOfScheduleId, scheduleId } from '../../core/queues.ts';
-import { readWaiting } from '../../store/records/production-firings.ts';
-import { findPromoted } from '../../store/records/promotions.ts';
-import { readState } from '../../store/records/run-reader.ts';
-import { newestOf, readFirings, type Firing } from '../../store/records/schedules.ts';
-import type { Store } from '../../store/store.ts';
-import type { RetrainInput } from '../../workflows/retrain.ts';
-import { findStoreId } from '../../operations/server.ts';
-import { formatTime, plural } from '../../core/format.ts';
-import { shortModelName } from '../../core/describe-config.ts';
-import { createTable } from '../terminal/table.ts';
+import type { ProductionSource, RunConfig } from '../core/contract.ts';
+import { policyName } from '../core/policy-name.ts';
+import { nameOfScheduleId, scheduleId } from '../core/queues.ts';
+import { readWaiting } from '../store/records/production-firings.ts';
+import { findPromoted } from '../store/records/promotions.ts';
+import { readState } from '../store/records/run-reader.ts';
+import { newestOf, readFirings, type Firing } from '../store/records/schedules.ts';
+import type { Store } from '../store/store.ts';
+import type { RetrainInput } from '../workflows/retrain.ts';
+import { findStoreId } from './server.ts';
+import { formatTime, plural } from '../core/format.ts';
 
 export interface ScheduleSummary {
   readonly name: string;
@@ -103,41 +101,4 @@ async function readLastRun(store: Store, firings: readonly Firing[]): Promise<Sc
 export function describeWork({ steps }: Pick<RunConfig, 'steps'>, production: ProductionSource | null): string {
   if (production === null) return `${plural(steps, 'step')} each`;
   return `on at least ${plural(production.atLeast, 'new conversation')} of ${production.run} with feedback`;
-}
-
-export function scheduleTable(summaries: readonly ScheduleSummary[]): string {
-  const head = ['schedule', 'agent', 'model', 'times', 'state', 'next', 'last run', 'reason'];
-  return createTable(
-    head,
-    summaries.map((summary) => [
-      summary.name,
-      summary.agent,
-      shortModelName(summary.baseModel),
-      summary.timing,
-      summary.state,
-      summary.nextTimes[0] ?? '–',
-      describeLast(summary) ?? '–',
-      summary.reason ?? '–',
-    ]),
-  );
-}
-
-export function scheduleLines(summary: ScheduleSummary): string[] {
-  const { skipped, missed, firings } = summary;
-  const rows: [string, string | null][] = [
-    ['schedule', `${summary.name}: ${summary.agent} on ${summary.baseModel}, ${summary.work}`],
-    ['times', summary.timing],
-    ['state', summary.state],
-    ['reason', summary.reason],
-    ['next', summary.nextTimes.slice(0, 5).join(' · ') || null],
-    ['last run', describeLast(summary)],
-    ['idle', summary.waiting],
-    ['starts', `from ${summary.begins ?? 'a new adapter'}`],
-    ['fired', `${plural(firings, 'time')}, ${skipped} skipped because a run was in progress, ${missed} missed`],
-  ];
-  return rows.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(9)}  ${text}`]));
-}
-
-function describeLast({ lastRun }: ScheduleSummary): string | null {
-  return lastRun && `${lastRun.run} (${lastRun.state})`;
 }

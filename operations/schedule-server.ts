@@ -6,12 +6,11 @@ import {
   type ScheduleClient,
   type ScheduleHandle,
 } from '@temporalio/client';
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { scheduleId } from '../../core/queues.ts';
-import { isPassing, type TemporalClient } from '../../workers/connection/connection.ts';
-import { openProjectStore } from '../../workers/config/project-store.ts';
-import { WorkFailed, UsageError } from '../command-line/errors.ts';
-import { ANSWER_WITHIN_MS, requireServer, findStoreId, type ProjectPlace } from '../../operations/server.ts';
+import { badConfig, WorkFailed, type TemperError } from '../core/failures.ts';
+import { scheduleId } from '../core/queues.ts';
+import { isPassing, type TemporalClient } from '../workers/connection/connection.ts';
+import { openProjectStore } from '../workers/config/project-store.ts';
+import { ANSWER_WITHIN_MS, requireServer, findStoreId, type ProjectPlace } from './server.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,
@@ -50,11 +49,11 @@ function explain(error: unknown): unknown {
   if (error instanceof ScheduleAlreadyRunning) {
     const name = nameIn(error.scheduleId);
     const message = `a schedule ${name} exists; choose another --name, or delete it first: temper schedule delete ${name}`;
-    return new UsageError(message, { cause: error });
+    return badConfig(message, { cause: error });
   }
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (isGrpcServiceError(cause) && REFUSED.includes(cause.code))
-      return new UsageError(`Temporal rejected the schedule: ${cause.details}; change the flag that it names`, {
+      return badConfig(`Temporal rejected the schedule: ${cause.details}; change the flag that it names`, {
         cause: error,
       });
   if (isPassing(error)) {
