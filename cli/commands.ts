@@ -15,7 +15,7 @@ import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
 import { mcpCommand } from './mcp/command.ts';
 import { reportCommand } from './report/command.ts';
-import { rewardCommand, rewardsCommand } from './rewards/command.ts';
+import { rewardsCommand } from './rewards/command.ts';
 import { runsCommand } from './runs/command.ts';
 import { scenariosCommand } from './scenarios/command.ts';
 import { scheduleCommand } from './schedule/command.ts';
@@ -45,7 +45,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
     deployCommand,
     deploymentsCommand,
   ],
-  'Take rewards from people': [rewardsCommand, rewardCommand, reviewCommand],
+  'Take rewards from people': [rewardsCommand, reviewCommand],
   Operate: [
     doctorCommand,
     setupCommand,

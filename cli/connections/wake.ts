@@ -1,30 +1,14 @@
-/** Tells a run that waits for rewards, if a server answers. The rewards are in the store in any case. */
+/** Wakes runs behind the answers to those who give rewards. */
+import type { ProjectPlace } from '../../operations/server.ts';
+import { wakeOverServer } from '../../operations/wake.ts';
 import type { Store } from '../../store/store.ts';
 import { describeError } from '../command-line/errors.ts';
-import { tryServer, type ProjectPlace } from '../../operations/server.ts';
-
-const SERVER_WITHIN_MS = 3000;
 
 /** For what nobody waits for: a profile of Temporal that cannot be read, say. */
 function sayFailure(error: unknown): void {
   console.error(describeError(error).text);
 }
 
-/** Null if no server answers; false if the run is not running there. */
-export async function wakeOverServer(place: ProjectPlace, store: Store, run: string): Promise<boolean | null> {
-  const { wakeRun } = await import('../../workers/rewards/wake-run.ts');
-  const server = await tryServer(place, SERVER_WITHIN_MS);
-  if (server === null) return null;
-  try {
-    return await wakeRun(server.client, await store.id(), run);
-  } catch {
-    return null;
-  } finally {
-    await server.close();
-  }
-}
-
-/** Wakes runs behind the answers to those who give rewards. */
 export class Waker {
   readonly #place: ProjectPlace;
   readonly #store: Store;

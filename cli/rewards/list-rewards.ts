@@ -8,7 +8,7 @@ import { formatDuration, plural } from '../../core/format.ts';
 import { clipLine, printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { rewardsCommand } from './command.ts';
-import { wakeOverServer } from '../connections/wake.ts';
+import { wakeOverServer } from '../../operations/wake.ts';
 
 const LAST_CHARACTERS = 60;
 

@@ -1,4 +1,4 @@
-/** `temper reward` and `temper rewards` on the store of a run that waits, without a server. */
+/** `temper rewards give` and `temper rewards` on the store of a run that waits, without a server. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ test('awaited attempts are listed oldest first, with the end of what they said, 
     (attempt) => `It is\non its way, says answer ${attempt}. ${'Thank you. '.repeat(20)}`,
   );
   await awaitRewards(store, { external: { timeoutMs: 86_400_000 }, playedAt, answers });
-  await temper('reward', 'demo', '0.1.0.1', '0.5');
+  await temper('rewards', 'give', 'demo', '0.1.0.1', '0.5');
   const { stdout } = await temper('rewards', 'demo');
   const lines = stdout.split('\n');
   expect(lines.map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
@@ -57,7 +57,7 @@ test('awaited attempts are listed oldest first, with the end of what they said, 
 
 test('a reward is recorded with who gave it and why; the last one counts, and a negative one is no flag', async () => {
   await awaitRewards(store);
-  const first = 'reward demo 0.1.0.0 -1 --by ann --note rude --metric tone=-0.5 --key k'.split(' ');
+  const first = 'rewards give demo 0.1.0.0 -1 --by ann --note rude --metric tone=-0.5 --key k'.split(' ');
   expect(await temper(...first)).toMatchObject({
     exitCode: 0,
     stdout: '0.1.0.0 has the reward -1; 2 attempts of its group still wait',
@@ -66,8 +66,8 @@ test('a reward is recorded with who gave it and why; the last one counts, and a 
   expect(await rowsOf(0)).toMatchObject([
     { attempt: 0, reward: -1, by: 'ann', note: 'rude', metrics: { tone: -0.5 }, key: 'k' },
   ]);
-  await temper('reward', 'demo', '0.1.0.1', '1e-3');
-  const { stdout } = await temper('reward', 'demo', '0.1.0.2', '.5');
+  await temper('rewards', 'give', 'demo', '0.1.0.1', '1e-3');
+  const { stdout } = await temper('rewards', 'give', 'demo', '0.1.0.2', '.5');
   expect(stdout.split('\n')).toEqual([
     '0.1.0.2 has the reward 0.5; its group is complete',
     'the run demo continues once its server and a worker are running (temper train or temper dev)',
@@ -79,8 +79,8 @@ test('a file of rewards is given as a whole, and again without effect', async ()
   await awaitRewards(store);
   const table = 'attempt,reward,by,note,metric.tone\n0.1.0.0,1,bob,"short, clear",0.5\n0.1.0.1,-0.5,,,\n';
   const csv = write('rewards.csv', table);
-  expect((await temper('reward', 'demo', '--file', csv, '--by', 'team')).stdout).toBe('2 rewards given');
-  expect((await temper('reward', 'demo', '--file', csv, '--by', 'team')).stdout).toBe(
+  expect((await temper('rewards', 'import', 'demo', csv, '--by', 'team')).stdout).toBe('2 rewards given');
+  expect((await temper('rewards', 'import', 'demo', csv, '--by', 'team')).stdout).toBe(
     '0 rewards given, 2 given before',
   );
   expect(await rowsOf(0)).toMatchObject([
@@ -93,7 +93,7 @@ test('a file of rewards is given as a whole, and again without effect', async ()
     { attempt: '0.1.1.2', reward: 0 },
   ];
   const jsonl = write('rewards.jsonl', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  expect((await temper('reward', 'demo', '--file', jsonl)).stdout).toMatch(/^3 rewards given\nthe run demo continues/);
+  expect((await temper('rewards', 'import', 'demo', jsonl)).stdout).toMatch(/^3 rewards given\nthe run demo continues/);
   expect(await rowsOf(1)).toMatchObject([
     { reward: 2, key: 'a', metrics: { tone: 1 } },
     { reward: 0, note: 'none' },
@@ -120,9 +120,9 @@ describe('one line refuses', () => {
     ],
     ['the name of a metric of the agent', ['0.1.0.0', '1', '--metric', 'moves=1'], /be one of the agent's, got moves/],
     ['a note without end', ['0.1.0.0', '1', '--note', 'x'.repeat(2001)], /note must be a text of 1 to 2000 characters/],
-    ['no attempt', [], /ATTEMPT and VALUE are missing/],
+    ['no attempt', [], /ATTEMPT is missing; usage: temper rewards give RUN ATTEMPT VALUE/],
   ])('%s', async (_name, words, message) => {
-    const { exitCode, stderr } = await temper('reward', 'demo', ...words);
+    const { exitCode, stderr } = await temper('rewards', 'give', 'demo', ...words);
     expect({ exitCode, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, lines: 1 });
     expect(stderr).toMatch(message);
     expect(hasRows()).toBe(false);
@@ -138,39 +138,37 @@ describe('one line refuses', () => {
     ['a.csv', 'attempt,reward\n', /must have a reward in each line, got none/],
     ['a.jsonl', '{"attempt":"0.1.0.0","reward":"1"}\n', /the reward must be a finite number from .*, got "1"/],
   ])('a file %s with %j, and gives nothing of it', async (file, text, message) => {
-    const { exitCode, stderr } = await temper('reward', 'demo', '--file', write(file, text));
+    const { exitCode, stderr } = await temper('rewards', 'import', 'demo', write(file, text));
     expect({ exitCode, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, lines: 1 });
     expect(stderr).toMatch(message);
     expect(hasRows()).toBe(false);
   });
 
   test('a reward after the decision, with the number of the step', async () => {
-    await temper('reward', 'demo', '0.1.0.0', '1');
+    await temper('rewards', 'give', 'demo', '0.1.0.0', '1');
     await closeLedger(store, { run: 'demo', branch: 0, step: 1, group: 0 }, 'timeout');
-    const { exitCode, stderr } = await temper('reward', 'demo', '0.1.0.1', '1');
+    const { exitCode, stderr } = await temper('rewards', 'give', 'demo', '0.1.0.1', '1');
     expect(exitCode).toBe(2);
     expect(stderr).toMatch(/step 1 of the run demo is decided \(group 0 since \S+\); 0\.1\.0\.1 keeps what it had$/);
-    expect((await temper('reward', 'demo', '0.1.0.0', '1')).stdout).toBe('0.1.0.0 has the reward 1 already');
+    expect((await temper('rewards', 'give', 'demo', '0.1.0.0', '1')).stdout).toBe('0.1.0.0 has the reward 1 already');
     expect(await rowsOf(0)).toHaveLength(2);
   });
 
-  test('flags that a file replaces', async () => {
-    const { stderr } = await temper('reward', 'demo', '--file', 'a.csv', '--metric', 'tone=1');
-    expect(stderr).toMatch(/--metric has no effect with --file/);
-    const missing = await temper('reward', 'demo', '--file', 'none.csv');
-    expect(missing.stderr).toMatch(/--file must name a file, got none\.csv, which is not there/);
+  test('a file that is not there', async () => {
+    const missing = await temper('rewards', 'import', 'demo', 'none.csv');
+    expect(missing.stderr).toMatch(/FILE must name a file, got none\.csv, which is not there/);
   });
 });
 
 test('a run that rewards itself takes none, and says so', async () => {
   await writeFixtureRun(project, { steps: 1 });
-  const { exitCode, stderr } = await temper('reward', 'demo', '0.1.0.0', '1');
+  const { exitCode, stderr } = await temper('rewards', 'give', 'demo', '0.1.0.0', '1');
   expect({ exitCode, stderr }).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(/give its agent reward: external/) as string,
   });
   expect((await temper('rewards', 'demo')).stdout).toMatch(/^the run demo waits for no rewards/);
-  expect((await temper('reward', 'none', '0.1.0.0', '1')).stderr).toMatch(/no run none in the store/);
+  expect((await temper('rewards', 'give', 'none', '0.1.0.0', '1')).stderr).toMatch(/no run none in the store/);
 });
 
 describe('links', () => {
@@ -180,7 +178,7 @@ describe('links', () => {
 
   test('one for each attempt that waits, signed for it, also as JSON', async () => {
     await awaitRewards(store);
-    await temper('reward', 'demo', '0.1.0.0', '1');
+    await temper('rewards', 'give', 'demo', '0.1.0.0', '1');
     const { stdout } = await links(['--links', 'https://rewards.example/team/']);
     const found = [...stdout.matchAll(/^(\S+) {2}https:\/\/rewards\.example\/team\/r\/(\S+)$/gm)];
     expect(found.map(([, attempt]) => attempt)).toEqual(['0.1.0.1', '0.1.0.2', '0.1.1.0', '0.1.1.1', '0.1.1.2']);

@@ -63,7 +63,7 @@ test('a reward is counted once, whoever dies between it and the step', async () 
   for (const [index, attempt] of ids.slice(0, 3).entries())
     expect(await giver.give({ attempt, reward: index, by: 'ann' })).toMatchObject({ outcome: 'given' });
   for (const [index, attempt] of ids.slice(3).entries())
-    await project.done('reward', 'given-late', attempt, String(-index));
+    await project.done('rewards', 'give', 'given-late', attempt, String(-index));
   await until('the worker is killed', () => project.hit('given') !== null);
   await succeed(killed.ended);
 
@@ -72,7 +72,7 @@ test('a reward is counted once, whoever dies between it and the step', async () 
   const file = join(project.folder, 'given.csv');
   const rows = ids.slice(0, 3).map((attempt, index) => `${attempt},${index}\n`);
   writeFileSync(file, `attempt,reward\n${rows.join('')}`);
-  const given = await project.run('reward', 'given-at-once', '--file', file);
+  const given = await project.run('rewards', 'import', 'given-at-once', file);
   expect(given.output).toContain('3 rewards given\nthe run given-at-once was told');
   await giveOverHttp('given-at-once', ids.slice(3));
   await succeed(whole.ended);

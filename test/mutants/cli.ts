@@ -60,11 +60,19 @@ export const CLI: readonly Mutant[] = [
   ...breaking('cli/distill/distill.ts', 'test/cli/distill.test.ts', [
     ['an attempt that was cut off teaches another model', ' || record.truncated ', ' '],
   ]),
-  ...breaking('cli/rewards/give-rewards.ts', 'test/cli/rewards.test.ts', [
-    ['rewards of a file are given up to the first wrong one', '  await checkAll(giver, rewards);\n', ''],
+  ...breaking('operations/give-rewards.ts', 'test/cli/rewards.test.ts', [
+    [
+      'rewards of a file are given up to the first wrong one',
+      'if (refusal === null) continue;',
+      'if (refusal === null) { await giver.give(given); continue; }',
+    ],
   ]),
   ...breaking('operations/copy-run.ts', 'test/security/foreign-stores.test.ts', [
-    ['a pulled run is trusted like one of this machine', 'openOther(place, copying.store, true)', 'openOther(place, copying.store, false)'],
+    [
+      'a pulled run is trusted like one of this machine',
+      'openOther(place, copying.store, true)',
+      'openOther(place, copying.store, false)',
+    ],
   ]),
   ...breaking('cli/review/keys.ts', 'test/cli/review/keys.test.ts', [
     [

@@ -28,7 +28,7 @@ export async function giveRewards(trial: Trial): Promise<void> {
   const given = new Map<string, number>();
   for (const [at, id] of (await awaited()).entries()) {
     if (at === 1) process.kill(project.pid('worker-given'), 'SIGKILL');
-    await project.done('reward', RUN, id, String(at / 4));
+    await project.done('rewards', 'give', RUN, id, String(at / 4));
     given.set(id, at / 4);
   }
   const { code, output } = await running.ended;

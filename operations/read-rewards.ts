@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 
-import type { GivenReward } from '../../store/records/given-problems.ts';
-import { csvSource } from '../../play/sources/csv.ts';
-import { jsonLinesSource } from '../../play/sources/json-lines.ts';
-import { UsageError } from '../command-line/errors.ts';
+import type { GivenReward } from '../store/records/given-problems.ts';
+import { csvSource } from '../play/sources/csv.ts';
+import { jsonLinesSource } from '../play/sources/json-lines.ts';
+import { badConfig } from '../core/failures.ts';
 
 /** A reward, and how messages call it. */
 export interface PlacedReward {
@@ -26,8 +26,7 @@ const METRIC = 'metric.';
 export async function readRewards(file: string, run: string, cwd: string, shared: Shared): Promise<PlacedReward[]> {
   const isTable = ['.csv', '.tsv'].includes(extname(file).toLowerCase());
   const path = resolve(cwd, file);
-  if (!existsSync(path))
-    throw new UsageError(`--file must name a file, got ${file}, which is not there; correct the path`);
+  if (!existsSync(path)) throw badConfig(`FILE must name a file, got ${file}, which is not there; correct the path`);
   const source = isTable ? csvSource(path) : jsonLinesSource(path);
   const { rows, placeOf } = source.open();
   const rewards: PlacedReward[] = [];
@@ -36,15 +35,15 @@ export async function readRewards(file: string, run: string, cwd: string, shared
     const place = placeOf(number);
     const { run: of, ...given } = readLine(value, isTable, place);
     if (of !== undefined && of !== run)
-      throw new UsageError(`${place} must be of the run ${run}, got ${JSON.stringify(of)}; give each run its own file`);
+      throw badConfig(`${place} must be of the run ${run}, got ${JSON.stringify(of)}; give each run its own file`);
     const before = places.get(given.attempt);
     if (before !== undefined)
-      throw new UsageError(`${place} gives the attempt ${given.attempt} again, after ${before}; leave one of them out`);
+      throw badConfig(`${place} gives the attempt ${given.attempt} again, after ${before}; leave one of them out`);
     places.set(given.attempt, place);
     rewards.push({ given: { ...given, by: given.by ?? shared.by, note: given.note ?? shared.note }, place });
   }
   if (rewards.length === 0)
-    throw new UsageError(`${file} must have a reward in each line, got none; see temper reward --help`);
+    throw badConfig(`${file} must have a reward in each line, got none; see temper rewards import --help`);
   return rewards;
 }
 
@@ -52,19 +51,17 @@ type Line = GivenReward & { readonly run?: unknown };
 
 function readLine(value: unknown, isTable: boolean, place: string): Line {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new UsageError(
-      `${place} must be an object, got ${JSON.stringify(value)}; write { "attempt": …, "reward": … }`,
-    );
+    throw badConfig(`${place} must be an object, got ${JSON.stringify(value)}; write { "attempt": …, "reward": … }`);
   const given = Object.fromEntries(Object.entries(value).filter(([, member]) => !isTable || member !== ''));
   const line = isTable ? readRecord(given, place) : given;
   const known = new Set([...COLUMNS, 'metrics']);
   const unknown = Object.keys(line).find((name) => !known.has(name));
   if (unknown !== undefined) {
     const columns = isTable ? [...COLUMNS, `${METRIC}NAME`] : [...known];
-    throw new UsageError(`${place} may have ${columns.join(', ')}, got ${unknown}; correct its name, or remove it`);
+    throw badConfig(`${place} may have ${columns.join(', ')}, got ${unknown}; correct its name, or remove it`);
   }
   const missing = ['attempt', 'reward'].find((name) => line[name] === undefined);
-  if (missing !== undefined) throw new UsageError(`${place} must have attempt and reward, got no ${missing}; add it`);
+  if (missing !== undefined) throw badConfig(`${place} must have attempt and reward, got no ${missing}; add it`);
   return { ...line, attempt: String(line['attempt']) } as Line;
 }
 
@@ -89,7 +86,7 @@ function readRecord(record: Record<string, string>, place: string): Record<strin
 export function readFinite(text: string, name: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isFinite(value)) return value;
-  throw new UsageError(`${name} must be a finite number, got ${JSON.stringify(text)}; write for example 0.7`);
+  throw badConfig(`${name} must be a finite number, got ${JSON.stringify(text)}; write for example 0.7`);
 }
 
 export function readMetrics(texts: readonly string[]): Record<string, number> {
@@ -97,7 +94,7 @@ export function readMetrics(texts: readonly string[]): Record<string, number> {
     texts.map((text) => {
       const [name = '', ...rest] = text.split('=');
       if (rest.length === 0)
-        throw new UsageError(`--metric must be NAME=VALUE, got ${JSON.stringify(text)}; write --metric tone=0.5`);
+        throw badConfig(`--metric must be NAME=VALUE, got ${JSON.stringify(text)}; write --metric tone=0.5`);
       return [name, readFinite(rest.join('='), `--metric ${name}`)];
     }),
   );
