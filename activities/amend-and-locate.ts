@@ -4,7 +4,7 @@ import { TemperError } from '../core/failures.ts';
 import { canonicalJson } from '../core/hashes.ts';
 import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { changesKey } from '../store/layout.ts';
-import { findPosition, openBranch } from '../store/records/lineage.ts';
+import { findPosition, rollBack } from '../store/records/positions.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 
@@ -25,10 +25,10 @@ export function createAmendAndLocateActivities(dependencies: Dependencies) {
   }
 
   async function locate({ run, rollback }: LocateInput): Promise<Located> {
-    if (rollback === null) return findPosition(store, run, null);
-    const branch = await openBranch(store, run, rollback);
-    logger.info({ run, branch, step: rollback.step }, 'rolled back');
-    return findPosition(store, run, branch);
+    if (rollback === null) return findPosition(store, run);
+    const located = await rollBack(store, run, rollback);
+    logger.info({ run, branch: located.branch, step: rollback.step }, 'rolled back');
+    return located;
   }
 
   return { amend: asActivity(dependencies, AmendInput, amend), locate: asActivity(dependencies, LocateInput, locate) };

@@ -5,6 +5,7 @@ import { stateKey } from '../store/layout.ts';
 import { isUnreadable } from '../core/failures.ts';
 import { addToCurve } from '../store/records/curve.ts';
 import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
+import { publishPosition } from '../store/records/positions.ts';
 import { pruneAfterStep } from '../store/records/prune.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -18,10 +19,11 @@ export function createRecordActivities(dependencies: Dependencies) {
     if (state.state === 'completed') await removeJournals(store, state.run, Infinity);
   }
 
-  /** Beside the next step: nothing here is read by one. */
-  async function checkpoint({ state, summary }: CheckpointInput, { checkFresh }: Scope): Promise<void> {
-    // The curve first: a state never names a step that the curve does not have.
+  /** Beside the next step: nothing here is read by one, but by a run that continues. */
+  async function checkpoint({ state, summary, position }: CheckpointInput, { checkFresh }: Scope): Promise<void> {
+    // The curve first: neither a position nor a state names a step that the curve does not have.
     await addToCurve(store, state.run, state, [summary], checkFresh);
+    await publishPosition(store, state.run, position);
     await writeState(state, checkFresh);
     await removeJournals(store, state.run, state.step - KEPT_JOURNAL_STEPS);
     await removeOldWeights(state, summary.step, checkFresh);

@@ -103,7 +103,7 @@ async function measure(flags: Flags, place: Place, client: Client, worker: Child
   const handle = await client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: runWorkflowId(storeId, RUN),
     taskQueue: storeQueue(storeId, WORKFLOW_QUEUE),
-    args: [{ config, queues, carried: null, goOn: null }],
+    args: [{ config, queues, carried: null, resume: null }],
   });
   const telling = setInterval(() => tell(memory.samples), TELL_MS);
   try {

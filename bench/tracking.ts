@@ -106,7 +106,7 @@ async function playRun(
   const handle = await client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: runWorkflowId(storeId, run),
     taskQueue: storeQueue(storeId, WORKFLOW_QUEUE),
-    args: [{ config, queues, carried: null, goOn: null, ...track }],
+    args: [{ config, queues, carried: null, resume: null, ...track }],
   });
   await Promise.race([handle.result(), refuseDeath(worker, place)]);
   const seconds = (performance.now() - startedAt) / 1000;

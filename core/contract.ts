@@ -8,11 +8,12 @@
 import { z } from 'zod';
 import { RolloutConfig, RunConfig, TrainConfig } from './contract-config.ts';
 import { RunCosts, StepCosts, Usage } from './contract-costs.ts';
-import { EvalResult, JudgeSpending, OpenGroup } from './contract-groups.ts';
+import { EvalResult, JudgeSpending } from './contract-groups.ts';
 import { AwaitedRewards, ExampleRendering, ProductionSource, SupervisedStep } from './contract-sources.ts';
 import { Manifest, StepMetrics } from './contract-manifest.ts';
 import { LoraConfig } from './contract-optimizer.ts';
-import { Checkpoint, LeagueOpponent, LeagueScores, TrainedRoles } from './contract-roles.ts';
+import { CostLedger, Position } from './contract-position.ts';
+import { Checkpoint, LeagueScores, TrainedRoles } from './contract-roles.ts';
 import {
   baseModel,
   BlobRef,
@@ -31,6 +32,7 @@ export * from './contract-groups.ts';
 export * from './contract-losses.ts';
 export * from './contract-manifest.ts';
 export * from './contract-optimizer.ts';
+export * from './contract-position.ts';
 export * from './contract-roles.ts';
 export * from './contract-sources.ts';
 export {
@@ -251,9 +253,9 @@ export type RunState = z.infer<typeof RunState>;
 export const RecordInput = z.strictObject({ state: RunState }).meta({ id: 'RecordInput' });
 export type RecordInput = z.infer<typeof RecordInput>;
 
-/** A finished step with no work waiting on the rest of it: the state after it, and its line of the curve. */
+/** A finished step with no work waiting on the rest of it: the state and the position after it, and its line of the curve. */
 export const CheckpointInput = z
-  .strictObject({ state: RunState, summary: StepSummary })
+  .strictObject({ state: RunState, summary: StepSummary, position: Position })
   .meta({ id: 'CheckpointInput' });
 export type CheckpointInput = z.infer<typeof CheckpointInput>;
 
@@ -309,37 +311,21 @@ export type AmendInput = z.infer<typeof AmendInput>;
 
 /** Resume point of a run: a new branch after `rollback.step`, one per `requestId`; null: the newest branch's end. */
 export const LocateInput = z
-  .strictObject({ run: name, rollback: z.strictObject({ requestId: z.string().min(1), step: count }).nullable() })
+  .strictObject({
+    run: name,
+    /** `costs`: those of the run until then, since a rollback refunds nothing. */
+    rollback: z.strictObject({ requestId: z.string().min(1), step: count, costs: CostLedger }).nullable(),
+  })
   .meta({ id: 'LocateInput' });
 export type LocateInput = z.infer<typeof LocateInput>;
 
-/** A run's position as its store tells it: from manifests and groups, never from what is written for display. */
-export const Located = z
-  .strictObject({
-    branch: count,
-    lineage: z.array(Branch),
-    step: count,
-    checkpoint: Checkpoint,
-    /** Policies that the next steps of an overlapping run sample from, in order; the last one is `checkpoint`. */
-    policies: z.array(Checkpoint).optional(),
-    /** The run's first checkpoint, where roles compete or a league plays. */
-    start: Checkpoint.optional(),
-    /** Opponents of each role that a league plays, with their scores. */
-    league: z.record(roleName, z.array(LeagueOpponent)).optional(),
-    dealt: count,
-    /** Groups that wait for rewards or for their turn, in plan order. */
-    open: z.array(OpenGroup),
-    /** How many of the last steps have no manifest: they had nothing to train. */
-    emptySteps: count,
-    /** The newest evaluations up to the step, and the first. */
-    evals: z.array(EvalResult),
-    /** All that were ever kept, in order, and how many times any were. */
-    changes: z.array(SettingChange),
-    amendments: count,
-    /** Cost of the run's judge on all branches; null without one. */
-    judging: JudgeSpending.nullable(),
-    /** Costs up to the run's last record, as far as it told them. */
-    costs: RunCosts.optional(),
-  })
-  .meta({ id: 'Located' });
+/** A run's position as its store has it, with what the run needs to be shown and steered. */
+export const Located = Position.extend({
+  lineage: z.array(Branch),
+  /** The newest evaluations up to the step, and the first; for display. */
+  evals: z.array(EvalResult),
+  /** All settings that were ever changed, in order, and how many times any were. */
+  changes: z.array(SettingChange),
+  amendments: count,
+}).meta({ id: 'Located' });
 export type Located = z.infer<typeof Located>;

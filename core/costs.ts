@@ -1,10 +1,19 @@
 /** Sums of tokens, time and money of a run; pure. */
-import type { Dollars, HostedUsage, RunConfig, RunCosts, StepCosts, Usage } from './contract.ts';
-import { formatUsd } from './judge-spending.ts';
+import type { CostLedger, Dollars, HostedUsage, RunConfig, RunCosts, StepCosts, Usage } from './contract.ts';
+import { formatUsd, NOTHING_SPENT } from './judge-spending.ts';
 
 export const NO_USAGE: Usage = { promptTokens: 0, cachedPromptTokens: 0, sampledTokens: 0 };
 
 export const NO_COSTS: RunCosts = { seconds: 0, usage: NO_USAGE, usd: {}, unpriced: [] };
+
+export const NO_STEP = { seconds: 0, usd: {} };
+
+export const EMPTY_LEDGER: CostLedger = {
+  spent: NO_COSTS,
+  judging: NOTHING_SPENT,
+  lastStep: NO_STEP,
+  sinceStep: NO_STEP,
+};
 
 export function addUsages(usages: readonly Usage[]): Usage {
   return usages.reduce(addUsage, NO_USAGE);

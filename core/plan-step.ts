@@ -5,10 +5,12 @@
  */
 import type {
   Checkpoint,
+  CostLedger,
   GroupRef,
   GroupResult,
   InitialiseInput,
   OpenGroup,
+  Position,
   Prepared,
   RolloutInput,
   RunConfig,
@@ -56,6 +58,21 @@ interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming' | 'op
   open?: OpenGroup[];
   /** Policies for the next steps, in order; by default the parent of the next training step. */
   policies?: Checkpoint[] | undefined;
+}
+
+/** As it is stored, and told to an activity. */
+export function storePosition(
+  { policy, upcoming = [], parent, prepared: _, ...place }: RunPosition,
+  costs: CostLedger,
+): Position {
+  return { ...place, checkpoint: parent, policies: [policy, ...upcoming], costs };
+}
+
+/** Position that a run continues from. */
+export function restorePosition(prepared: Prepared, stored: Position): RunPosition {
+  const { branch, step, checkpoint, policies, start, league, dealt, open, emptySteps } = stored;
+  const players = { ...(start && { start }), ...(league && { league }) };
+  return positionAt({ ...players, branch, prepared, step, checkpoint, policies, dealt, open, emptySteps });
 }
 
 /** Position of a run whose newest checkpoint is this one. */

@@ -1,15 +1,10 @@
 /** Rolls back a running run by an update, and an ended run by starting its workflow again from the store. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import type { RunConfig } from '../core/contract.ts';
+import type { Position, RunConfig } from '../core/contract.ts';
 import { badConfig, WorkFailed } from '../core/failures.ts';
 import { applyChanges, findSettingsProblem } from '../core/settings.ts';
-import {
-  findLastStep,
-  openBranch,
-  readAllChanges,
-  requireUnprunedStep,
-  requireWeights,
-} from '../store/records/lineage.ts';
+import { openBranch, readAllChanges, requireUnprunedStep, requireWeights } from '../store/records/lineage.ts';
+import { findPosition } from '../store/records/positions.ts';
 import { requireRun } from '../store/records/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import { describeServerFailure } from '../workers/connection/connection.ts';
@@ -47,12 +42,12 @@ export async function rollBackRun(place: Place, { run, step, set, reason }: Roll
       handle.executeUpdate(rollbackUpdate, { args: [request], updateId: requestId }),
     );
     if (answer !== null) return { run, kept: answer.step, undone: answer.from, first: answer.first, isAgain: false };
-    const finished = await checkEnded(store, file.config, request);
+    const { step: finished, costs } = await checkEnded(store, file.config, request);
     const again = { requestId, step, finished, reason };
-    const goOn = { rollback: again, settings };
-    await startRun(server.client, { store, config: file.config, project, goOn, conflict: 'FAIL' });
+    const resume = { rollback: again, settings };
+    await startRun(server.client, { store, config: file.config, project, resume, conflict: 'FAIL' });
     // The run opens the branch too. Done here as well, so that temper train sees it before a worker runs.
-    await openBranch(store, run, again);
+    await openBranch(store, run, { ...again, costs });
     return { run, kept: step, undone: finished, first: true, isAgain: true };
   } catch (cause) {
     const serverFailure = describeServerFailure(cause);
@@ -66,10 +61,11 @@ export async function rollBackRun(place: Place, { run, step, set, reason }: Roll
   }
 }
 
-/** Checks for an ended run, as a running one makes them itself. Returns the last finished step. */
-async function checkEnded(store: Store, started: RunConfig, { step, settings }: RollbackRequest): Promise<number> {
+/** Checks for an ended run, as a running one makes them itself. Returns where it stands. */
+async function checkEnded(store: Store, started: RunConfig, { step, settings }: RollbackRequest): Promise<Position> {
   const { run } = started;
-  const last = await findLastStep(store, run);
+  const position = await findPosition(store, run);
+  const { step: last } = position;
   if (step > last)
     throw badConfig(
       `--step must be at most ${last}, the last finished step of ${run}, got ${step}; pass an earlier one`,
@@ -83,5 +79,5 @@ async function checkEnded(store: Store, started: RunConfig, { step, settings }: 
       `${run} has ${steps} steps, so step ${step} leaves none to train; pass an earlier step, or --set steps=${step + 1} or more`,
     );
   await requireWeights(store, run, step);
-  return last;
+  return position;
 }

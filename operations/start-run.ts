@@ -15,7 +15,7 @@ export interface RunStart {
   /** Configuration of the run's first start. */
   readonly config: RunConfig;
   readonly project: string;
-  readonly goOn: ResumeFrom | null;
+  readonly resume: ResumeFrom | null;
   /** Behavior if the run is running: join it, or fail. */
   readonly conflict: 'USE_EXISTING' | 'FAIL';
   /** Targets to tell; null: those of `temporal.config.ts`. */
@@ -23,14 +23,14 @@ export interface RunStart {
 }
 
 export async function startRun(client: Client, start: RunStart): Promise<WorkflowHandle<typeof trainRun>> {
-  const { store, config, project, goOn, conflict } = start;
+  const { store, config, project, resume, conflict } = start;
   const { queues, ...settings } = await loadConfig(project);
   const storeId = await store.id();
   const input: TrainRunInput = {
     config,
     queues: { rollout: rolloutQueue(storeId, config.agent), gpu: storeQueue(storeId, queues.gpu) },
     carried: null,
-    goOn,
+    resume,
     ...trackingOf(storeId, start.targets ?? namesOfTargets(settings)),
   };
   return patiently(

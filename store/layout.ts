@@ -65,6 +65,8 @@ export const stepPrefix = (place: StepPlace): string => fillTemplate(STORE_KEYS.
 /** The commit of a step. Write-once. */
 export const manifestKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.manifest, place);
 export const manifestTimesKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.manifestTimes, place);
+/** Position of the run after a step, and its costs. Write-once. */
+export const positionKey = (place: StepPlace): string => `${stepPrefix(place)}/position.json`;
 /** That weights and optimizer state were removed on purpose. */
 export const prunedKey = (place: StepPlace): string => fillTemplate(STORE_KEYS.pruned, place);
 /** Numbers of each sampled token that the step trained; for display. */

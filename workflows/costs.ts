@@ -2,48 +2,32 @@
  * Working time, tokens and money of a run, its judge's included, and its budgets. Times are those of the workflow's clock,
  * the same on replay; the plan reads nothing of this.
  */
-import type { Evaluated, JudgeSpending, RunConfig, RunCosts, StepCosts, Usage } from '../core/contract.ts';
+import type { CostLedger, Evaluated, JudgeSpending, RunConfig, RunCosts, StepCosts, Usage } from '../core/contract.ts';
 import {
   addDollars,
   addUsages,
+  EMPTY_LEDGER,
   findExceeded,
-  NO_COSTS,
+  NO_STEP,
   runBudgets,
   sumUsd,
   union,
   usdOfHours,
   type ExceededBudget,
 } from '../core/costs.ts';
-import { addSpendings, NOTHING_SPENT } from '../core/judge-spending.ts';
+import { addSpendings } from '../core/judge-spending.ts';
 import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
-import type { JudgedPart, StepInHand } from './step-in-hand.ts';
+import type { StepInHand } from './step-in-hand.ts';
 
 type Spent = Pick<StepCosts, 'seconds' | 'usd'> & { usage?: Usage | undefined; unpriced?: readonly string[] };
 
-/** The part that continue-as-new carries. */
-export interface CarriedCosts {
-  spent: RunCosts;
-  /** Answers of the judge and their tokens; its money is in `spent`, too. */
-  judging: JudgeSpending;
-  lastStep: Pick<StepCosts, 'seconds' | 'usd'>;
-  sinceStep: Pick<StepCosts, 'seconds' | 'usd'>;
-}
-
-const NOTHING = { seconds: 0, usd: {} };
-const NOTHING_CARRIED: CarriedCosts = {
-  spent: NO_COSTS,
-  judging: NOTHING_SPENT,
-  lastStep: NOTHING,
-  sinceStep: NOTHING,
-};
-
 export class Costs {
-  #sums: CarriedCosts;
+  #sums: CostLedger;
   /** Up to here, time is counted. */
   #countedMs = Date.now();
 
-  constructor(carried: CarriedCosts | null) {
-    this.#sums = carried ?? NOTHING_CARRIED;
+  constructor(carried: CostLedger | null) {
+    this.#sums = carried ?? EMPTY_LEDGER;
   }
 
   /** For the run's state. */
@@ -53,7 +37,7 @@ export class Costs {
     return { costs: { ...spent, ...budgets }, judging: isPaid(judging) ? judging : null };
   }
 
-  carried(): CarriedCosts {
+  carried(): CostLedger {
     return this.#sums;
   }
 
@@ -74,37 +58,33 @@ export class Costs {
     this.#add({ seconds: 0, usd: usd === undefined ? {} : { eval: usd }, usage });
   }
 
-  /** Nobody is paid for a function of the agent's own, and a judge may have no price. */
-  countJudging({ judge }: RunConfig, part: JudgedPart, { judgings }: StepInHand): void {
-    const { usd } = part.spent;
-    judgings.push(part);
-    this.#sums = { ...this.#sums, judging: addSpendings([this.#sums.judging, part.spent]) };
-    if (!isPaid(part.spent)) return;
-    this.#add({ seconds: 0, usd: usd === null ? {} : { judge: usd }, unpriced: usd === null ? [judge ?? ''] : [] });
+  /** Counts what judging a step has cost, finished or not. Nobody is paid for a function of the agent's own. */
+  countJudging({ judge }: RunConfig, { judgings }: Pick<StepInHand, 'judgings'>): void {
+    for (const { spent } of judgings.splice(0)) {
+      if (!isPaid(spent)) continue;
+      const { usd } = spent;
+      this.#sums = { ...this.#sums, judging: addSpendings([this.#sums.judging, spent]) };
+      this.#add({ seconds: 0, usd: usd === null ? {} : { judge: usd }, unpriced: usd === null ? [judge ?? ''] : [] });
+    }
   }
 
   /** The costs of a finished step, for its line of the curve. */
-  finishStep(config: RunConfig, { usage }: Pick<StepInHand, 'usage'>): StepCosts {
+  finishStep(config: RunConfig, inHand: Pick<StepInHand, 'judgings' | 'usage'>): StepCosts {
+    const { usage } = inHand;
     this.countTime(config);
+    this.countJudging(config, inHand);
     const usd = usage?.hosted?.usd;
     this.#add({ seconds: 0, usd: usd === undefined ? {} : { hosted: usd }, usage });
     const { sinceStep, spent } = this.#sums;
-    this.#sums = { ...this.#sums, lastStep: sinceStep, sinceStep: NOTHING };
+    this.#sums = { ...this.#sums, lastStep: sinceStep, sinceStep: NO_STEP };
     return { ...sinceStep, cumulativeUsd: sumUsd(spent.usd) };
   }
 
   /** Takes what the run had cost before it was resumed. */
-  recall(costs: RunCosts | undefined): void {
-    if (costs !== undefined) this.#spend(costs);
-  }
-
-  /** Takes the spending that the store has, which includes cancelled work. */
-  recallJudging(judging: JudgeSpending | null): void {
-    if (judging === null) return;
-    const { spent, judging: counted } = this.#sums;
-    const usd = { ...spent.usd, ...(judging.usd !== null && { judge: judging.usd }) };
-    const cached = Math.max(judging.cached, counted.cached);
-    this.#sums = { ...this.#sums, judging: { ...judging, cached }, spent: { ...spent, usd } };
+  recall(before: CostLedger): void {
+    const { spent, judging } = this.#sums;
+    this.#sums = { ...before, judging: addSpendings([before.judging, judging]) };
+    this.#add(spent);
   }
 
   /** Why the next step may not begin; null if it may. The estimate for a step is the cost of the last one. */

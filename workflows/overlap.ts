@@ -87,7 +87,11 @@ class Overlap {
 
   /** Ends the steps that were begun and will not be finished. */
   giveUp(): void {
-    for (const inHand of this.#inHand) this.#run.status.endStep(inHand);
+    const { costs, controls, status } = this.#run;
+    for (const inHand of this.#inHand) {
+      costs.countJudging(controls.config, inHand);
+      status.endStep(inHand);
+    }
   }
 
   async #play(start: PlayPosition, isHistoryLong: (step: number) => boolean): Promise<void> {

@@ -76,7 +76,7 @@ async function train(workflowId: string, run: Pick<TrainRunInput, 'config' | 'qu
   try {
     return await executeChild(trainRun, {
       workflowId,
-      args: [{ ...run, carried: null, goOn: null }],
+      args: [{ ...run, carried: null, resume: null }],
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
       staticSummary: configSummary(config),
       staticDetails: configDetails(config),

@@ -35,7 +35,7 @@ export interface PendingRollback {
 
 /** The part that continue-as-new carries. */
 export interface CarriedControls {
-  told: Requested;
+  requested: Requested;
   /** How many times settings were written to the store. */
   amendments: number;
   lastRollback: PendingRollback | null;
@@ -65,7 +65,7 @@ export class RunControls {
   #ending = false;
 
   constructor(config: RunConfig, carried: CarriedControls, { status, activities, costs }: Controlled) {
-    this.requested = carried.told;
+    this.requested = carried.requested;
     this.#amendments = carried.amendments;
     this.#lastRollback = carried.lastRollback;
     this.#run = config.run;
@@ -147,7 +147,7 @@ export class RunControls {
       rollbacks: rollbacks.slice(this.#rollbacksDone),
     };
     return {
-      told: { stop, pause, ...pending },
+      requested: { stop, pause, ...pending },
       amendments: this.#amendments,
       lastRollback: this.#lastRollback,
     };
@@ -218,6 +218,8 @@ export class RunControls {
     if (changes.length === 0) return;
     this.#amendments += 1;
     this.#status.setChanges(changes, this.#planPending());
+    // A run that continues must not take the step before again under other settings.
+    await this.#status.settled();
     await this.#activities.amend({ run: this.#run, number: this.#amendments, changes });
   }
 

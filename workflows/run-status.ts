@@ -10,6 +10,7 @@ import type {
   EvalResult,
   Located,
   Pause,
+  Position,
   RunConfig,
   RunState,
   SettingChange,
@@ -239,7 +240,9 @@ export class RunStatus {
 
   addEvaluation(result: EvalResult): void {
     const place = result.step === 0 ? { evalBefore: result } : { evalAfter: result };
-    this.update({ ...place, evals: [...this.#state.evals, result].slice(-KEPT_EVALS), waitingFor: null });
+    // A run that continues may evaluate a step again.
+    const others = this.#state.evals.filter(({ step }) => step !== result.step);
+    this.update({ ...place, evals: [...others, result].slice(-KEPT_EVALS), waitingFor: null });
   }
 
   addStep(summary: StepSummary, spent: Pick<RunState, 'judging' | 'costs'>): void {
@@ -280,13 +283,21 @@ export class RunStatus {
   }
 
   /** Starts the checkpoint activity of a finished step, which runs beside the next step. */
-  async checkpoint(summary: StepSummary): Promise<void> {
-    await this.#writer.writeInTurn((state) => this.#activities.checkpoint({ state, summary }));
+  async checkpoint(summary: StepSummary, position: Position): Promise<void> {
+    await this.#writer.writeInTurn((state) => this.#activities.checkpoint({ state, summary, position }));
   }
 
   /** Resolves once everything is written. */
   recorded(): Promise<void> {
     return this.#writer.written();
+  }
+
+  /** The same, with no handler of a message that has yet to issue its commands: the position of the last step is stored. */
+  async settled(): Promise<void> {
+    do {
+      await this.recorded();
+      await condition(() => !this.isShowing);
+    } while (this.isRecording);
   }
 
   /** Writes the state now, so that `temper show` has it, and waits for a moment. A failure is thrown in the loop. */

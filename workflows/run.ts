@@ -1,10 +1,10 @@
 /** A run in its workflow: its input, the state that continue-as-new carries, and the objects that it works with. */
-import type { RunConfig } from '../core/contract.ts';
+import type { CostLedger, RunConfig } from '../core/contract.ts';
 import type { RunPosition } from '../core/plan-step.ts';
 import type { Settings } from '../core/settings.ts';
 import type { RunActivities, RunQueues } from './activities.ts';
 import type { RunStatus, CarriedStatus } from './run-status.ts';
-import type { CarriedCosts, Costs } from './costs.ts';
+import type { Costs } from './costs.ts';
 import type { Tracking } from './track-run.ts';
 import type { CarriedControls, PendingRollback, RunControls } from './run-controls.ts';
 
@@ -16,7 +16,7 @@ export interface TrainRunInput {
   /** Null at the start. */
   carried: CarriedRun | null;
   /** Resumes an ended run at the position that its store has, or rolls it back from there. */
-  goOn: ResumeFrom | null;
+  resume: ResumeFrom | null;
   /** Trackers and trace exporters by name, as workers are configured. Absent: nobody is told of the run. */
   track?: Tracking;
 }
@@ -29,9 +29,9 @@ export interface ResumeFrom {
 /** The state that continue-as-new carries. */
 interface CarriedRun {
   position: RunPosition;
-  board: CarriedStatus;
-  instructions: CarriedControls;
-  costs: CarriedCosts;
+  status: CarriedStatus;
+  controls: CarriedControls;
+  costs: CostLedger;
 }
 
 export interface Run extends TrainRunInput {

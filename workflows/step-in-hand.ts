@@ -2,13 +2,13 @@
 import type { Checkpoint, JudgeGroupResult, Usage } from '../core/contract.ts';
 
 /** The result of judging one or more groups. */
-export type JudgedPart = Pick<JudgeGroupResult, 'spent' | 'seconds'>;
+type JudgedPart = Pick<JudgeGroupResult, 'spent' | 'seconds'>;
 
 export type StepPhase = 'rollout' | 'judge' | 'train';
 
 export class StepInHand {
   readonly step: number;
-  /** Results of its judge so far. */
+  /** Results of its judge that are not counted yet: they are once the step is over. */
   readonly judgings: JudgedPart[] = [];
   /** Tokens of its attempts, once they are counted. */
   usage: Usage | undefined;

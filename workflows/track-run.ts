@@ -16,7 +16,7 @@ import {
 import type { TrackInput } from '../core/contract-outbound.ts';
 import { outboundQueue, trackWorkflowId } from '../core/queues.ts';
 import { openTrackActivity } from './activities.ts';
-import { goOnSignal } from './messages.ts';
+import { runResumedSignal } from './messages.ts';
 import { temperRun } from './search-attributes.ts';
 
 /** The input is in the history, which everybody can read: a target is known by its name. */
@@ -36,7 +36,7 @@ const ACTIVITIES_PER_RUN = 100;
 export async function trackRun(input: TrackRunInput): Promise<void> {
   const { storeId, ...told } = input;
   let asked = 1;
-  setHandler(goOnSignal, () => void (asked += 1));
+  setHandler(runResumedSignal, () => void (asked += 1));
   upsertSearchAttributes([{ key: temperRun, value: told.run }]);
   const outbound = openTrackActivity(outboundQueue(storeId));
   for (let done = 0, answered = 0; answered < asked; done++) {
@@ -74,7 +74,7 @@ async function startOrWake(input: TrackRunInput): Promise<boolean> {
     if (!(error instanceof TemporalFailure) || error.name !== ALREADY_STARTED) throw error;
   }
   return getExternalWorkflowHandle(workflowId)
-    .signal(goOnSignal)
+    .signal(runResumedSignal)
     .then(
       () => true,
       () => false,

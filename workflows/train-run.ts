@@ -100,7 +100,7 @@ async function startRun(run: Run): Promise<RunPosition> {
   const { config, queues, activities, status } = run;
   status.waitFor('prepare', `read agent ${config.agent}`, queues.rollout);
   const prepared = await activities.prepare({ config });
-  if (run.goOn !== null) return resumeRun(run, prepared);
+  if (run.resume !== null) return resumeRun(run, prepared);
 
   status.waitFor('initialise', `make checkpoint 0 of ${config.baseModel}`, queues.gpu);
   await status.record();
@@ -146,6 +146,7 @@ async function takeStep(run: Run, position: RunPosition): Promise<RunPosition> {
     if (chosen === null) return { ...position, open };
     return await finishStep(run, inHand, { ...position, open }, chosen);
   } finally {
+    run.costs.countJudging(run.controls.config, inHand);
     run.status.endStep(inHand);
   }
 }
@@ -172,8 +173,9 @@ async function takeSupervisedStep(run: Run, position: RunPosition): Promise<RunP
   try {
     status.enterPhase(inHand, 'train', `train step ${inHand.step}`, queues.gpu);
     const trained = await activities.train(training);
-    await recordStep(run, inHand, summariseSupervised(training, trained, inHand.seconds()));
-    return positionAfter(position, trained);
+    const next = positionAfter(position, trained);
+    await recordStep(run, inHand, next, summariseSupervised(training, trained, inHand.seconds()));
+    return next;
   } finally {
     status.endStep(inHand);
   }
@@ -191,7 +193,12 @@ async function finishStep(
 
   const next = planNext(config, position, chosen, trained?.checkpoint ?? null);
   const [judged, seconds] = [summariseJudging(inHand), inHand.seconds()];
-  await recordStep(run, inHand, summariseStep({ config, position: next, played: chosen, judged, trained, seconds }));
+  await recordStep(
+    run,
+    inHand,
+    next,
+    summariseStep({ config, position: next, played: chosen, judged, trained, seconds }),
+  );
   return next;
 }
 
@@ -262,15 +269,11 @@ async function trainStep(
 }
 
 /** The verdict is the agent's own reward, which came with the rollout, or the judge's. */
-async function playGroup(
-  { activities, controls, costs }: Run,
-  inHand: StepInHand,
-  group: RolloutInput,
-): Promise<GroupResult> {
+async function playGroup({ activities }: Run, inHand: StepInHand, group: RolloutInput): Promise<GroupResult> {
   const played = await activities.rollout(group);
   if (played.use !== 'unjudged' || isAwaited(group.judge)) return played;
   const judged = await activities.judgeGroup({ group });
-  costs.countJudging(controls.config, judged, inHand);
+  inHand.judgings.push(judged);
   return judged.group;
 }
 
@@ -289,9 +292,9 @@ function openRun(input: TrainRunInput): Run {
   const { queues, carried } = input;
   const config = fillDefaults(input.config, SCHEMA_DEFAULTS);
   const activities = createRunActivities(queues);
-  const status = new RunStatus(config, carried?.board ?? null, activities);
+  const status = new RunStatus(config, carried?.status ?? null, activities);
   const costs = new Costs(carried?.costs ?? null);
-  const controls = new RunControls(config, carried?.instructions ?? pendingAtStart(input), {
+  const controls = new RunControls(config, carried?.controls ?? pendingAtStart(input), {
     status,
     activities,
     costs,
@@ -299,15 +302,15 @@ function openRun(input: TrainRunInput): Run {
   return { ...input, config, activities, status, controls, costs };
 }
 
-function pendingAtStart({ goOn: resume }: TrainRunInput): CarriedControls {
+function pendingAtStart({ resume }: TrainRunInput): CarriedControls {
   const { rollback, settings } = resume ?? { rollback: null, settings: null };
-  const told = {
+  const requested = {
     stop: false,
     pause: null,
     settings: settings === null ? [] : [{ values: settings, reason: rollback?.reason ?? null }],
     rollbacks: rollback === null ? [] : [rollback],
   };
-  return { told, amendments: 0, lastRollback: null };
+  return { requested, amendments: 0, lastRollback: null };
 }
 
 function isUnfinished({ status, controls }: Run, position: RunPosition): boolean {
@@ -342,9 +345,9 @@ async function handOver({ queues, status, controls, costs }: Run, position: RunP
   } while (status.isRecording);
   const carried = {
     position,
-    board: status.carried(),
-    instructions: controls.carried(),
+    status: status.carried(),
+    controls: controls.carried(),
     costs: costs.carried(),
   };
-  await continueAsNew<typeof trainRun>({ config: controls.config, queues, carried, goOn: null });
+  await continueAsNew<typeof trainRun>({ config: controls.config, queues, carried, resume: null });
 }

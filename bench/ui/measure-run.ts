@@ -60,7 +60,7 @@ async function startRun(flags: Flags, store: Store, client: Client): Promise<() 
   const handle = await client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: runWorkflowId(storeId, RUN),
     taskQueue: storeQueue(storeId, WORKFLOW_QUEUE),
-    args: [{ config, queues, carried: null, goOn: null }],
+    args: [{ config, queues, carried: null, resume: null }],
   });
   return () => handle.terminate('measured');
 }

@@ -133,8 +133,8 @@ async function joinRun(
   project: string,
 ): Promise<WorkflowHandle<typeof trainRun>> {
   for (const bytes of [template?.bytes, examples, ...adapterFiles]) if (bytes) await store.putBlob(bytes);
-  const goOn = isSteered ? { rollback: null, settings: null } : null;
-  const handle = await startRun(client, { store, config, project, goOn, targets, conflict: 'USE_EXISTING' });
+  const resume = isSteered ? { rollback: null, settings: null } : null;
+  const handle = await startRun(client, { store, config, project, resume, targets, conflict: 'USE_EXISTING' });
   // A run joined before it wrote its run.json may be a different one, which the store could not tell.
   const { memo } = await patiently(() => handle.describe(), { limitMs: 30_000 });
   if (memo?.['config']) checkSameConfig(fillDefaults(memo['config'] as RunConfig, SCHEMA_DEFAULTS), config);

@@ -350,16 +350,6 @@ LeagueScores = TypeAliasType(
 )
 
 
-class Rollback(Strict):
-    request_id: Annotated[str, Field(alias="requestId", min_length=1)]
-    step: Annotated[int, Field(ge=0, le=9007199254740991)]
-
-
-class LocateInput(Strict):
-    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
-    rollback: Rollback | None
-
-
 Layer = TypeAliasType("Layer", Annotated[int, Field(ge=0, le=9007199254740991)])
 
 
@@ -682,6 +672,16 @@ class AmendInput(Strict):
     changes: Annotated[list[SettingChange], Field(min_length=1)]
 
 
+class LastStep(Strict):
+    seconds: Annotated[float, Field(ge=0.0)]
+    usd: Dollars
+
+
+class SinceStep(Strict):
+    seconds: Annotated[float, Field(ge=0.0)]
+    usd: Dollars
+
+
 class EvaluateInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
@@ -1002,27 +1002,39 @@ class TrainInput(Strict):
     inputs_sha256: Annotated[str, Field(alias="inputsSha256", pattern="^[0-9a-f]{64}$")]
 
 
-class CheckpointInput(Strict):
-    state: RunState
-    summary: StepSummary
-
-
 class ConcludeInput(Strict):
     schedule: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     state: RunState
 
 
+class CostLedger(Strict):
+    spent: RunCosts
+    judging: JudgeSpending
+    last_step: Annotated[LastStep, Field(alias="lastStep")]
+    since_step: Annotated[SinceStep, Field(alias="sinceStep")]
+
+
 class JudgeGroupInput(Strict):
     group: RolloutInput
 
 
+class Rollback(Strict):
+    request_id: Annotated[str, Field(alias="requestId", min_length=1)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    costs: CostLedger
+
+
+class LocateInput(Strict):
+    run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
+    rollback: Rollback | None
+
+
 class Located(Strict):
     branch: Annotated[int, Field(ge=0, le=9007199254740991)]
-    lineage: list[Branch]
     step: Annotated[int, Field(ge=0, le=9007199254740991)]
     checkpoint: Checkpoint
-    policies: list[Checkpoint] | None = None
+    policies: Annotated[list[Checkpoint], Field(min_length=1)]
     start: Checkpoint | None = None
     league: (
         dict[
@@ -1034,11 +1046,11 @@ class Located(Strict):
     dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
     open: list[OpenGroup]
     empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
+    costs: CostLedger
+    lineage: list[Branch]
     evals: list[EvalResult]
     changes: list[SettingChange]
     amendments: Annotated[int, Field(ge=0, le=9007199254740991)]
-    judging: JudgeSpending | None
-    costs: RunCosts | None = None
 
 
 class Manifest(Strict):
@@ -1088,6 +1100,25 @@ class Manifest(Strict):
     full_fine_tuning: Annotated[Literal[True] | None, Field(alias="fullFineTuning")] = (
         None
     )
+
+
+class Position(Strict):
+    branch: Annotated[int, Field(ge=0, le=9007199254740991)]
+    step: Annotated[int, Field(ge=0, le=9007199254740991)]
+    checkpoint: Checkpoint
+    policies: Annotated[list[Checkpoint], Field(min_length=1)]
+    start: Checkpoint | None = None
+    league: (
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")],
+            list[LeagueOpponent],
+        ]
+        | None
+    ) = None
+    dealt: Annotated[int, Field(ge=0, le=9007199254740991)]
+    open: list[OpenGroup]
+    empty_steps: Annotated[int, Field(alias="emptySteps", ge=0, le=9007199254740991)]
+    costs: CostLedger
 
 
 class PromoteInput(Strict):
@@ -1192,6 +1223,12 @@ class Allocated(Strict):
     config: RunConfig
     concluded: Checkpoint | None
     too_few: Annotated[str | None, Field(alias="tooFew")] = None
+
+
+class CheckpointInput(Strict):
+    state: RunState
+    summary: StepSummary
+    position: Position
 
 
 class PrepareInput(Strict):

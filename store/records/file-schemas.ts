@@ -9,9 +9,11 @@ import {
   BlobRef,
   Branch,
   Checkpoint,
+  CostLedger,
   EvalResult,
   firstIssue,
   isFromLaterVersion,
+  Position,
   Prepared,
   ProductionConfig,
   RunConfig,
@@ -75,7 +77,14 @@ export const PreparedFileSchema = tolerant(Prepared);
 export const StateFileSchema = tolerant(RunState);
 export const StepSummaryLineSchema = tolerant(StepSummary);
 export const EvalFileSchema = tolerant(EvalResult);
-export const BranchFileSchema = z.looseObject({ schema, requestId: z.string(), ...Branch.shape });
+/** `costs`: those of the run when it went back. Absent: those of the step before the branch. */
+export const BranchFileSchema = z.looseObject({
+  schema,
+  requestId: z.string(),
+  ...Branch.shape,
+  costs: tolerant(CostLedger).optional(),
+});
+export const PositionFileSchema = tolerant(Position.extend({ schema }));
 export const ChangesFileSchema = z.looseObject({ schema, changes: z.array(tolerant(SettingChange)) });
 /** Its configuration as far as it names what the store must keep: a schedule outlives versions. */
 export const ScheduleFileSchema = z.looseObject({

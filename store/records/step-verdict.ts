@@ -86,11 +86,6 @@ export async function readStepVerdict(store: Store, place: StepPlace): Promise<S
   return bytes && parseStepVerdict(bytes, stepVerdictKey(place));
 }
 
-/** A step of which nothing is trained is over with its verdict: no manifest will come. */
-export function trainsNothing({ groups }: StepVerdict): boolean {
-  return groups.every(({ use }) => use !== 'trained');
-}
-
 function parseStepVerdict(bytes: Uint8Array, key: string): StepVerdict {
   return parseStored(StepVerdictFileSchema, decodeJson(bytes, key), key);
 }

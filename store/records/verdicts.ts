@@ -2,13 +2,11 @@
  * Verdicts of judges, stored before use. A verdict has its question's hash as key, for all runs of the store; the
  * answers that a run paid for are beside the group that they were for, so that none is paid for twice.
  */
-import pLimit from 'p-limit';
-
 import { type JudgeAnswerFile, type JudgeQuestionFile, Verdict } from '../../core/contract-records.ts';
 import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
-import { addSpendings, spendingOf } from '../../core/judge-spending.ts';
-import { childNames, childNumbers, GROUPS_AT_ONCE } from './children.ts';
+import { spendingOf } from '../../core/judge-spending.ts';
+import { childNames } from './children.ts';
 import { AnswerFileSchema, publishStored, readStored, tolerant } from './file-schemas.ts';
 import { Ledger } from './ledger.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
@@ -92,38 +90,8 @@ const ANSWER_NAME = /\.\d+\.json$/;
 
 /** Cost of a group's verdict for its run: the answers to all questions about it. */
 export async function readGroupSpending(store: Store, place: GroupPlace): Promise<JudgeSpending> {
-  return spendingOf(await readGroupAnswers(store, place));
-}
-
-async function readGroupAnswers(store: Store, place: GroupPlace): Promise<JudgeAnswer[]> {
   const prefix = layout.groupAnswersPrefix(place);
   const names = (await childNames(store, prefix)).filter((name) => ANSWER_NAME.test(name));
   const answers = await Promise.all(names.map((name) => readStored(store, `${prefix}/${name}`, AnswerFileSchema)));
-  return answers.filter((answer) => answer !== null);
-}
-
-/**
- * Cost of all steps on all branches: a rollback refunds nothing. Steps after the run's position are left out: they are
- * counted when they are repeated. Null if no judge was paid.
- */
-export async function readRunSpending(
-  store: Store,
-  run: string,
-  standing: { branch: number; step: number },
-): Promise<JudgeSpending | null> {
-  const limit = pLimit(GROUPS_AT_ONCE);
-  const groups: JudgeSpending[] = [];
-  for (const branch of await childNumbers(store, layout.branchesPrefix(run))) {
-    for (const step of await childNumbers(store, layout.stepsPrefix(run, branch))) {
-      if (branch === standing.branch && step > standing.step) continue;
-      const names = await childNames(store, layout.groupsPrefix({ run, branch, step }));
-      const asked = names.filter((name) => name.endsWith('.answers')).map((name) => Number.parseInt(name, 10));
-      const places = asked.map((group) => ({ run, branch, step, group }));
-      const read = (place: GroupPlace) => limit(() => readGroupAnswers(store, place));
-      const answered = await Promise.all(places.map(read));
-      // A question alone was answered for another run.
-      groups.push(...answered.filter((answers) => answers.length > 0).map(spendingOf));
-    }
-  }
-  return groups.length === 0 ? null : addSpendings(groups);
+  return spendingOf(answers.filter((answer) => answer !== null));
 }

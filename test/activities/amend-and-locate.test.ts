@@ -1,13 +1,17 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
-import { Located, type GroupResult, type SettingChange } from '../../core/contract.ts';
+import { Located, type EvalResult, type SettingChange } from '../../core/contract.ts';
+import { EMPTY_LEDGER } from '../../core/costs.ts';
 import { sha256Hex } from '../../core/hashes.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import { branchKey, manifestKey, rolloutsKey } from '../../store/layout.ts';
-import { findLastStep, readBranches } from '../../store/records/lineage.ts';
-import { publishStepVerdict } from '../../store/records/step-verdict.ts';
+import { branchKey, manifestKey, stateKey } from '../../store/layout.ts';
+import { readBranches } from '../../store/records/lineage.ts';
+import { publishPosition } from '../../store/records/positions.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
-import { call, evaluateInput, openWorld, rolloutInput, type World } from './world.ts';
+import { call, openWorld, rolloutInput, type World } from './world.ts';
+import { fixtureState } from '../cli/fixture-store.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 
 let world: World;
@@ -28,23 +32,36 @@ async function commit(step: number, branch = 0): Promise<string> {
   return hashBytes(bytes);
 }
 
-async function playGroups(step: number, count: number, branch = 0): Promise<void> {
-  for (let group = 0; group < count; group++)
-    await world.store.publish(rolloutsKey({ run: 'demo', branch, step, group }), encodeJson([step, group]));
-}
-
-/** Steps 0 to 4, of which step 3 was empty and step 2 replaced a group. */
-async function writeRun(): Promise<void> {
-  for (const [step, groups] of [0, 2, 3, 4, 2].entries()) {
-    await playGroups(step, groups);
-    if (step !== 3) await commit(step);
-  }
+/** A finished step: its commit, unless it was skipped, and its position. */
+async function finish(
+  step: number,
+  dealt: number,
+  { branch = 0, skipped = 0, at = null as [number, number] | null } = {},
+): Promise<void> {
+  const [ofBranch, ofStep] = at ?? [branch, step];
+  const manifestSha256 = await commit(ofStep, ofBranch);
+  const checkpoint = { run: 'demo', branch: ofBranch, step: ofStep, manifestSha256, adapterSha256: HASH };
+  const place = { branch, step, checkpoint, policies: [checkpoint], dealt, open: [], emptySteps: skipped };
+  await publishPosition(world.store, 'demo', { ...place, costs: EMPTY_LEDGER });
 }
 
 const HASH = sha256Hex('any');
 
+/** Steps 0 to 4, of which step 3 was empty and step 2 replaced a group. */
+async function writeRun(): Promise<void> {
+  await commit(0);
+  await finish(1, 2);
+  await finish(2, 5);
+  await finish(3, 9, { skipped: 1, at: [0, 2] });
+  await finish(4, 11);
+}
+
 const locate = (rollback: { requestId: string; step: number } | null) =>
-  call(world.activities.locate, { run: 'demo', rollback });
+  call(world.activities.locate, { run: 'demo', rollback: rollback && { ...rollback, costs: EMPTY_LEDGER } });
+
+const evalAfter = (step: number): EvalResult => {
+  return { step, attempts: 10, failed: 0, reward: 1, metrics: {}, rolloutsSha256: HASH };
+};
 
 const change = (to: number, branch: number, step: number): SettingChange => ({
   setting: 'learningRate',
@@ -55,9 +72,10 @@ const change = (to: number, branch: number, step: number): SettingChange => ({
   reason: null,
 });
 
-test('a position is found again from manifests and groups: an empty step keeps the older checkpoint', async () => {
+test('a run goes back to the position after a step: an empty step keeps the older checkpoint', async () => {
   await writeRun();
-  await call(world.activities.evaluate, await evaluateInput(world.store));
+  const state = { ...fixtureState('demo', 4), evals: [0, 2, 4].map(evalAfter) };
+  await world.store.replace(stateKey('demo'), encodeJson(state));
   const located = await locate({ requestId: 'a', step: 3 });
   expect(Located.parse(located)).toEqual(located);
   expect(located).toMatchObject({
@@ -66,8 +84,8 @@ test('a position is found again from manifests and groups: an empty step keeps t
     step: 3,
     checkpoint: { run: 'demo', branch: 0, step: 2, manifestSha256: await commit(2) },
     dealt: 9,
-    emptySteps: 1,
-    evals: [{ step: 0, attempts: 10 }],
+    emptySteps: 0,
+    evals: [{ step: 0 }, { step: 2 }],
     changes: [],
     amendments: 0,
   });
@@ -87,8 +105,7 @@ test('the same request gets the same branch, another one the next', async () => 
 test('a branch of a branch stands on the steps of both; one that goes back before it, on the older alone', async () => {
   await writeRun();
   await locate({ requestId: 'a', step: 2 });
-  await playGroups(3, 5, 1);
-  await commit(3, 1);
+  await finish(3, 10, { branch: 1 });
   const deeper = await locate({ requestId: 'b', step: 3 });
   expect(deeper).toMatchObject({ branch: 2, dealt: 10, checkpoint: { branch: 1, step: 3 } });
   expect(deeper.lineage.map(({ fromBranch, fromStep }) => [fromBranch, fromStep])).toEqual([
@@ -101,36 +118,16 @@ test('a branch of a branch stands on the steps of both; one that goes back befor
 
 test('a run that is started again goes on where its newest branch stands, begun steps left out', async () => {
   await writeRun();
-  await playGroups(5, 1);
-  expect(await findLastStep(world.store, 'demo')).toBe(4);
+  await commit(5);
+  expect(await locate(null)).toMatchObject({ branch: 0, step: 4 });
   await locate({ requestId: 'a', step: 2 });
   expect(await locate(null)).toMatchObject({ branch: 1, step: 2, emptySteps: 0 });
-  await playGroups(3, 2, 1);
-  expect(await locate(null)).toMatchObject({ step: 2, dealt: 5 });
-  await playGroups(4, 2, 1);
-  expect(await locate(null)).toMatchObject({ step: 3, dealt: 7, emptySteps: 1, checkpoint: { branch: 0, step: 2 } });
-  await commit(4, 1);
+  await finish(3, 7, { branch: 1, skipped: 1, at: [0, 2] });
+  await finish(4, 9, { branch: 1 });
   expect(await locate(null)).toMatchObject({ step: 4, dealt: 9, emptySteps: 0, checkpoint: { branch: 1, step: 4 } });
-});
-
-test('a last step of which nothing is trained is over with its verdict', async () => {
-  await writeRun();
-  const decide = (step: number, use: GroupResult['use']) =>
-    publishStepVerdict(
-      world.store,
-      { run: 'demo', branch: 0, step },
-      {
-        schema: 1,
-        inputsSha256: '',
-        groups: [{ group: 0, rolloutsSha256: HASH, judgedSha256: HASH, use, rewards: [1, 1] }],
-      },
-    );
-  await playGroups(5, 1);
-  await decide(5, 'no-variance');
-  expect(await locate(null)).toMatchObject({ step: 5, dealt: 12, emptySteps: 1 });
-  await playGroups(6, 1);
-  await decide(6, 'trained');
-  expect(await locate(null)).toMatchObject({ step: 5 });
+  // A copy that was cut off before the step's commit.
+  rmSync(join(world.root, manifestKey({ run: 'demo', branch: 1, step: 4 })));
+  expect(await locate(null)).toMatchObject({ step: 3, dealt: 7, emptySteps: 1, checkpoint: { branch: 0, step: 2 } });
 });
 
 test('changed settings are kept in order, once', async () => {
@@ -140,13 +137,6 @@ test('changed settings are kept in order, once', async () => {
   expect(await locate(null)).toMatchObject({ step: 4, amendments: 2, changes: [change(2, 0, 5), change(3, 0, 5)] });
   const other = call(amend, { run: 'demo', number: 2, changes: [change(9, 0, 5)] });
   await expect(other).rejects.toMatchObject({ type: 'StepConflict' });
-});
-
-test('a step whose settings were changed is not finished, the one before it is', async () => {
-  await writeRun();
-  await playGroups(5, 1);
-  await call(world.activities.amend, { run: 'demo', number: 1, changes: [change(2, 0, 6)] });
-  expect(await locate(null)).toMatchObject({ step: 5, emptySteps: 1 });
 });
 
 test('nobody goes back to weights that are broken', async () => {

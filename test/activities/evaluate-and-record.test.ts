@@ -18,6 +18,7 @@ import {
 import { listCheckpoints } from '../../store/records/checkpoints.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { readEval, readEvalRollouts, readRun, readState, readSteps } from '../../store/records/run-reader.ts';
+import { fixturePosition } from '../cli/fixture-store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { say } from '../play/play.ts';
 import { call, evaluateInput, type guessing, openWorld, readBytes, rolloutInput, type World } from './world.ts';
@@ -130,7 +131,8 @@ function state(step: number, name: RunState['state'] = 'running'): RunState {
 
 /** Each step's checkpoint activity, told the same state. */
 async function finishSteps(after: RunState, ...summaries: StepSummary[]): Promise<void> {
-  for (const line of summaries) await call(world.activities.checkpoint, { state: after, summary: line });
+  for (const line of summaries)
+    await call(world.activities.checkpoint, { state: after, summary: line, position: fixturePosition(after) });
 }
 
 test('the curve keeps one line for each step, the newest word on it', async () => {
@@ -217,7 +219,11 @@ test.each(['read', 'replace'] as const)(
     };
     if (method === 'read') store.read = (key) => thenStandStill(read(key));
     else store.replace = (key, bytes) => thenStandStill(replace(key, bytes));
-    const late = call(frozen.activities.checkpoint, { state: state(2), summary: summary(2, 1) });
+    const late = call(frozen.activities.checkpoint, {
+      state: state(2),
+      summary: summary(2, 1),
+      position: fixturePosition(state(2)),
+    });
     await expect(late).rejects.toMatchObject({ type: 'StaleAttempt', nonRetryable: false });
     expect((await readSteps(world.store, 'demo')).map(({ step }) => step)).toEqual([1, 2, 3]);
     expect((await readState(world.store, 'demo'))?.step).toBe(3);
@@ -230,7 +236,11 @@ test('a state names no step that the curve does not have', async () => {
   store.replace = (key, bytes) =>
     key === stateKey('demo') ? replace(key, bytes) : Promise.reject(new Error('the disk is full'));
   const full = await openWorld({}, { store });
-  const done = call(full.activities.checkpoint, { state: state(1), summary: summary(1, 1) });
+  const done = call(full.activities.checkpoint, {
+    state: state(1),
+    summary: summary(1, 1),
+    position: fixturePosition(state(1)),
+  });
   await expect(done).rejects.toThrow('the disk is full');
   expect(await readState(world.store, 'demo')).toBeNull();
 });
@@ -242,7 +252,11 @@ test('old weights are removed after every tenth step, unless the run keeps all o
   await world.store.replace(runKey('all'), encodeJson({ ...file, config: { ...config, keepAll: true } }));
   const finish = async (run: string, step: number): Promise<number> => {
     const told = { ...state(step), run, steps: 30 };
-    await call(world.activities.checkpoint, { state: told, summary: summary(step, 0) });
+    await call(world.activities.checkpoint, {
+      state: told,
+      summary: summary(step, 0),
+      position: fixturePosition(told),
+    });
     return (await listCheckpoints(world.store, run)).filter(({ weights }) => weights === 'pruned').length;
   };
   expect([await finish('demo', 19), await finish('demo', 20), await finish('all', 20)]).toEqual([0, 10, 0]);

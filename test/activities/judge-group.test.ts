@@ -7,7 +7,6 @@ import { GroupResult, JudgeGroupResult, type RolloutInput } from '../../core/con
 import { createRuler, type RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import { judgedKey } from '../../store/layout.ts';
 import { readGroup } from '../../store/records/run-reader.ts';
-import { readRunSpending } from '../../store/records/verdicts.ts';
 import { say } from '../play/play.ts';
 import { ENV } from '../play/judge/judging.ts';
 import {
@@ -159,11 +158,6 @@ describe('nothing is paid for twice', () => {
     expect(results[1]!.group).toEqual(results[0]!.group);
     expect(results[1]!.spent).toMatchObject({ calls: 0, cached: 1, promptTokens: 0 });
     expect(scripted.asked).toHaveLength(1);
-    expect(await readRunSpending(world.store, 'first', { branch: 0, step: 2 })).toMatchObject({ calls: 1 });
-    // The step in hand is told of when it is done.
-    expect(await readRunSpending(world.store, 'first', { branch: 0, step: 1 })).toBeNull();
-    expect(await readRunSpending(world.store, 'first', { branch: 1, step: 0 })).toMatchObject({ calls: 1 });
-    expect(await readRunSpending(world.store, 'second', { branch: 0, step: 2 })).toBeNull();
   });
 });
 

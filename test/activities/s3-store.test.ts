@@ -10,7 +10,7 @@ import { resource } from '../../sdk/index.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { Leases } from '../../store/records/leases.ts';
 import { readRun } from '../../store/records/run-reader.ts';
-import { fixtureState, summary } from '../cli/fixture-store.ts';
+import { fixturePosition, fixtureState, summary } from '../cli/fixture-store.ts';
 import { BUCKET } from '../s3-server.ts';
 import { call, evaluateInput, openWorld, rolloutInput } from './world.ts';
 import { sharedS3 } from '../shared-s3.ts';
@@ -49,7 +49,12 @@ test('the journal of a group is in the bucket until its step is long committed',
   const count = async (): Promise<number> => (await elsewhere.openJournal(prefix)).existing.length;
   await expect.poll(count).toBe(1);
   const state = { ...fixtureState('demo', 3), state: 'completed' as const };
-  for (const step of [1, 2, 3]) await call(inBucket.activities.checkpoint, { state, summary: summary(step, 3) });
+  for (const step of [1, 2, 3])
+    await call(inBucket.activities.checkpoint, {
+      state,
+      summary: summary(step, 3),
+      position: fixturePosition({ ...state, step }),
+    });
   await call(inBucket.activities.record, { state });
   expect(await count()).toBe(0);
   const left = [];

@@ -1,7 +1,9 @@
 /** A store with one finished run in it, as a real one leaves it behind; the games are made up, but follow the rules. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, Position, RunState, StepSummary } from '../../core/contract.ts';
+import { EMPTY_LEDGER } from '../../core/costs.ts';
+import { sha256Hex } from '../../core/hashes.ts';
 import { NOT_STEERED } from '../../core/lineage.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
 import { EMPTY_BOARD, hasWon, freeCells, place, randomOpponent, renderBoard } from '../../examples/tic-tac-toe/game.ts';
@@ -83,6 +85,13 @@ export function fixtureState(run: string, steps: number): RunState {
     notes: [],
     ...NOT_STEERED,
   };
+}
+
+export function fixturePosition({ run, branch, step }: Pick<RunState, 'run' | 'branch' | 'step'>): Position {
+  const hashes = { manifestSha256: sha256Hex(`manifest ${step}`), adapterSha256: sha256Hex(`adapter ${step}`) };
+  const checkpoint = { run, branch, step, ...hashes };
+  const counts = { dealt: 4 * step, open: [], emptySteps: 0, costs: EMPTY_LEDGER };
+  return { branch, step, checkpoint, policies: [checkpoint], ...counts };
 }
 
 export function evaluation(step: number, winRate: number, illegalRate: number): EvalResult {

@@ -67,6 +67,8 @@ const TYPESCRIPT_WORKER: readonly Short[] = [
   ['workflow.plans-checkpoint', 2],
   ['checkpoint.entry', 3],
   ['steps.after', 2],
+  ['position.before', 2],
+  ['position.after', 3],
   ['state.after', 3],
   ['eval-rollouts.before', 2],
   ['eval.before', 1],

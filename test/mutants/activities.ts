@@ -29,8 +29,8 @@ export const ACTIVITIES: readonly Mutant[] = [
     ],
     [
       'a state names a step that the curve does not have',
-      '    await addToCurve(store, state.run, state, [summary], checkFresh);\n    await writeState(state, checkFresh);\n',
-      '    await writeState(state, checkFresh);\n    await addToCurve(store, state.run, state, [summary], checkFresh);\n',
+      '    await addToCurve(store, state.run, state, [summary], checkFresh);\n    await publishPosition(store, state.run, position);\n    await writeState(state, checkFresh);\n',
+      '    await writeState(state, checkFresh);\n    await addToCurve(store, state.run, state, [summary], checkFresh);\n    await publishPosition(store, state.run, position);\n',
     ],
     ['journals of the last steps are removed', 'state.step - KEPT_JOURNAL_STEPS', 'state.step'],
   ]),

@@ -62,11 +62,15 @@ export const DURABLE: readonly Mutant[] = [
       'found === null',
     ],
   ]),
-  ...breaking('store/records/lineage.ts', 'test/store/records/overlap.test.ts', [
+  ...breaking('store/records/positions.ts', 'test/store/records/positions.test.ts', [
+    ['a rollback refunds what the run has cost', 'costs: file.costs ?? position.costs', 'costs: position.costs'],
+    ['work without a model is forgotten by a resume', 'if (seconds <= spent.seconds) return ledger;', 'return ledger;'],
+  ]),
+  ...breaking('store/records/positions.ts', 'test/store/records/overlap.test.ts', [
     [
       'steps of a branch sample from before it began',
-      'Math.max(first, step - maxStaleness + index)',
-      'Math.max(0, step - maxStaleness + index)',
+      'position.policies.map(() => position.checkpoint)',
+      'position.policies',
     ],
   ]),
   ...breaking('activities/pause-detector.ts', 'test/activities/pause-detector.test.ts', [

@@ -8,8 +8,8 @@ export const WORKFLOWS: readonly Mutant[] = [
     [
       [
         'a step waits for the checkpoint before it',
-        'this.#activities.checkpoint({ state, summary }));',
-        'this.#activities.checkpoint({ state, summary }));\n    await this.#writer.written();',
+        'this.#activities.checkpoint({ state, summary, position }));',
+        'this.#activities.checkpoint({ state, summary, position }));\n    await this.#writer.written();',
       ],
     ],
     { title: 'a step is played while' },
@@ -56,8 +56,8 @@ export const WORKFLOWS: readonly Mutant[] = [
     [
       [
         'a pause is lost when a run continues as new',
-        'told: { stop, pause, ...pending }',
-        'told: { stop, pause: null, ...pending }',
+        'requested: { stop, pause, ...pending }',
+        'requested: { stop, pause: null, ...pending }',
       ],
     ],
     { title: 'keeps its pause across' },
@@ -68,8 +68,8 @@ export const WORKFLOWS: readonly Mutant[] = [
     [
       [
         'a stop is lost when a run continues as new',
-        'told: { stop, pause, ...pending }',
-        'told: { stop: false, pause, ...pending }',
+        'requested: { stop, pause, ...pending }',
+        'requested: { stop: false, pause, ...pending }',
       ],
     ],
     { title: 'a stop is kept across' },

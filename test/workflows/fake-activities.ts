@@ -20,21 +20,21 @@ import {
   RolloutInput,
   TrainInput,
   type Branch,
-  type Checkpoint,
+  type CostLedger,
   type EvalResult,
   type GroupResult,
   type JudgeSpending,
   type Located,
-  type OpenGroup,
+  type Position,
   type RunState,
   type StepSummary,
   type TrainResult,
 } from '../../core/contract.ts';
+import { EMPTY_LEDGER } from '../../core/costs.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
 import { planFiring } from '../../core/plan-firing.ts';
 import { branchOfStep, planLineage } from '../../core/lineage.ts';
-import { groupName } from '../../core/plan-given.ts';
 import { chooseFirst, hashJudging } from '../../core/plan-window.ts';
 import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
 import { gatherGroups } from './fake-gather.ts';
@@ -45,8 +45,6 @@ export interface FakeOptions {
   trainScenarios?: number;
   /** Staleness of the run in its store. */
   maxStaleness?: number;
-  /** Whether the run in its store has open groups. */
-  hasWindow?: boolean;
   /** The use of a group; by default all groups are trained. */
   use?: (input: RolloutInput) => GroupResult['use'];
   /** Attempts of a group that lack a reward from outside; 0: it is decided. */
@@ -57,6 +55,11 @@ export interface FakeOptions {
   before?: (name: ActivityName, input: unknown) => Promise<void> | void;
   /** Called when the work is done and its result is published: to die between commit and answer. */
   after?: (name: ActivityName, input: unknown) => Promise<void> | void;
+}
+
+interface FakeBranch extends Branch {
+  requestId: string;
+  costs: CostLedger;
 }
 
 export type ActivityName = keyof (AgentActivities & GpuActivities);
@@ -85,8 +88,8 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
     ...given,
     before: (name, input) => Promise.race([given.before?.(name, input), Context.current().cancelled]),
   };
-  /** Groups that left a step's window, by branch and step. */
-  const chosen = new Map<string, string[]>();
+  /** After finished steps, by branch and step. */
+  const positions = new Map<string, Position>();
   const published = new Map<string, { inputs: unknown; result: unknown }>();
   const run: Omit<FakeRun, 'agent' | 'gpu' | 'schedule'> = {
     done: [],
@@ -174,7 +177,6 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
           return [playGroup(dealt, isStale ? 'stale' : (options.use?.(dealt) ?? 'trained'))];
         });
         const groups = chooseFirst(most, decided);
-        chosen.set(`${input.branch}/${input.step}`, groups.map(groupName));
         return { groups: hashOf(groups) === input.resultsSha256 ? null : groups };
       }),
     async record(input) {
@@ -187,60 +189,42 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
       await options.before?.('checkpoint', input);
       run.states.push(input.state);
       run.summaries.push(input.summary);
+      positions.set(`${input.position.branch}/${input.position.step}`, input.position);
     },
     amend: (input) => steering.amend(input),
     locate: (input) => steering.locate(input),
   };
-  const place = ({ run: name }: { run: string }, branch: number, step: number): Located => {
-    const lineage = planLineage(branches, branch);
-    const steps = Array.from({ length: step + 1 }, (_, index) => index);
-    const found = <T>(kind: string, at: number): T[] => {
-      const result = published.get(`${name}/${kind}/${branchOfStep(lineage, at)}/${at}`)?.result as T | undefined;
-      return result === undefined ? [] : [result];
-    };
-    const after = (last: number): Checkpoint => {
-      const { checkpoint } = steps
-        .slice(0, last + 1)
-        .flatMap((at) => found<TrainResult>('step', at))
-        .at(-1)!;
-      return { ...checkpoint, run: name };
-    };
-    const checkpoint = after(step);
-    const first = Math.max(0, ...lineage.map(({ fromStep }) => fromStep));
-    const { maxStaleness = 0 } = options;
-    const policies = Array.from({ length: maxStaleness + 1 }, (_, index) =>
-      after(Math.max(first, step - maxStaleness + index)),
-    );
-    const { hasWindow = false, missing: countMissing = () => 0 } = options;
-    const taken = new Set(steps.flatMap((at) => chosen.get(`${branchOfStep(lineage, at)}/${at}`) ?? []));
-    const open = run.rollouts
-      .filter((each) => each.step <= step && branchOfStep(lineage, each.step) === each.branch)
-      .filter((each) => !taken.has(groupName(each)))
-      .map((each): OpenGroup => {
-        const use = countMissing(each) > 0 ? 'unjudged' : (options.use?.(each) ?? 'trained');
-        const staleness = steps.filter((at) => at >= each.step && found('step', at).length > 0).length;
-        const { policy, inputsSha256 } = each;
-        return { branch: each.branch, policy, staleness, inputsSha256, result: playGroup(each, use) };
-      });
-    return {
-      ...(maxStaleness === 0 ? {} : { policies }),
-      open: hasWindow ? open : [],
-      branch,
-      lineage,
-      step,
-      checkpoint,
-      dealt: run.rollouts.filter((input) => input.step <= step && branchOfStep(lineage, input.step) === input.branch)
-        .length,
-      emptySteps: step - checkpoint.step,
-      evals: steps.flatMap((at) => found<EvalResult>('eval', at)),
-      changes: run.amendments.flatMap(({ changes }) => changes),
-      amendments: run.amendments.length,
-      judging: null,
-    };
+  /** Before the first step. */
+  const beginning = (name: string): Position => {
+    const { checkpoint } = published.get(`${name}/step/0/0`)!.result as TrainResult;
+    const policies = Array.from({ length: (options.maxStaleness ?? 0) + 1 }, () => checkpoint);
+    return { branch: 0, step: 0, checkpoint, policies, dealt: 0, open: [], emptySteps: 0, costs: EMPTY_LEDGER };
   };
-  /** Branches as the store keeps them: one for each request, and its position from what was published. */
-  const branches: Branch[] = [];
-  const requests: string[] = [];
+  const startOf = (name: string, made: FakeBranch | undefined): Position => {
+    const position = positions.get(`${made?.fromBranch}/${made?.fromStep}`) ?? beginning(name);
+    if (made === undefined) return position;
+    const policies = position.policies.map(() => position.checkpoint);
+    return { ...position, branch: made.branch, policies, emptySteps: 0, costs: made.costs };
+  };
+  const locate = ({ run: name }: { run: string }, position: Position): Located => {
+    const lineage = planLineage(branches, position.branch).map(({ branch, fromBranch, fromStep }) => {
+      return { branch, fromBranch, fromStep };
+    });
+    const steps = Array.from({ length: position.step + 1 }, (_, step) => step);
+    const evals = steps.flatMap((step) => {
+      const found = published.get(`${name}/eval/${branchOfStep(lineage, step)}/${step}`)?.result;
+      return found === undefined ? [] : [found as EvalResult];
+    });
+    const changes = run.amendments.flatMap((amendment) => amendment.changes);
+    return { ...position, lineage, evals, changes, amendments: run.amendments.length };
+  };
+  const newest = ({ run: name }: { run: string }): Position => {
+    const made = branches.at(-1);
+    const own = [...positions.values()].filter(({ branch }) => branch === (made?.branch ?? 0));
+    return own.toSorted((one, other) => one.step - other.step).at(-1) ?? startOf(name, made);
+  };
+  /** Branches as the store keeps them: one for each request. */
+  const branches: FakeBranch[] = [];
   const steering: Pick<AgentActivities, 'amend' | 'locate'> = {
     async amend(input) {
       AmendInput.parse(input);
@@ -250,17 +234,15 @@ export function createFakeRun(given: FakeOptions = {}): FakeRun {
     async locate(input) {
       const { rollback } = LocateInput.parse(input);
       await options.before?.('locate', input);
-      const newest = branches.at(-1)?.branch ?? 0;
-      if (rollback === null) {
-        const trained = run.trainings.filter(({ branch }) => branch === newest).map(({ step }) => step);
-        return place(input, newest, Math.max(branches.at(-1)?.fromStep ?? 0, ...trained));
-      }
-      const made = branches[requests.indexOf(rollback.requestId)];
-      if (made !== undefined) return place(input, made.branch, made.fromStep);
-      const fromBranch = branchOfStep(planLineage(branches, newest), rollback.step);
-      branches.push({ branch: newest + 1, fromBranch, fromStep: rollback.step });
-      requests.push(rollback.requestId);
-      return place(input, newest + 1, rollback.step);
+      if (rollback === null) return locate(input, newest(input));
+      const made = branches.find(({ requestId }) => requestId === rollback.requestId);
+      if (made !== undefined) return locate(input, startOf(input.run, made));
+      const { requestId, step, costs } = rollback;
+      const branch = branches.at(-1)?.branch ?? 0;
+      const fromBranch = branchOfStep(planLineage(branches, branch), step);
+      const next = { branch: branch + 1, fromBranch, fromStep: step, requestId, costs };
+      branches.push(next);
+      return locate(input, startOf(input.run, next));
     },
   };
   const gpu: GpuActivities = {

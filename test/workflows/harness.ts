@@ -192,7 +192,7 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
     config,
     queues,
     carried: null,
-    goOn: null,
+    resume: null,
     ...(track && { track: { storeId: run, targets: track.targets } }),
   };
   const running = workers.map((worker) => worker.run());

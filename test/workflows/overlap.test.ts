@@ -232,6 +232,6 @@ function startAgain({ handle, client, input, workflowQueue }: StartedRun, settin
   return client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: handle.workflowId,
     taskQueue: workflowQueue,
-    args: [{ ...input, goOn: { rollback: null, settings } }],
+    args: [{ ...input, resume: { rollback: null, settings } }],
   });
 }

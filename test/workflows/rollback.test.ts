@@ -17,11 +17,11 @@ const rollBack = (handle: RunHandle, step: number, settings: Settings | null = n
 const trained = ({ trainings }: FakeRun) => trainings.map(({ branch, step }) => `${branch}/${step}`);
 
 /** Starts it again like `temper rollback` with a run that has ended. */
-function startAgain({ handle, client, input, workflowQueue }: StartedRun, goOn: ResumeFrom): Promise<RunHandle> {
+function startAgain({ handle, client, input, workflowQueue }: StartedRun, resume: ResumeFrom): Promise<RunHandle> {
   return client.workflow.start<typeof trainRun>('trainRun', {
     workflowId: handle.workflowId,
     taskQueue: workflowQueue,
-    args: [{ ...input, goOn }],
+    args: [{ ...input, resume }],
   });
 }
 

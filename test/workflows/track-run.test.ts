@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { TrackInput } from '../../core/contract-outbound.ts';
 import { trackWorkflowId } from '../../core/queues.ts';
-import { goOnSignal } from '../../workflows/messages.ts';
+import { runResumedSignal } from '../../workflows/messages.ts';
 import { bed } from './bed.ts';
 import { CACHES, createGate } from './harness.ts';
 
@@ -44,7 +44,7 @@ describe.each(CACHES)('telling of a run, %s', (_, maxCachedWorkflows) => {
     await bed.play({ maxCachedWorkflows, track }, async ({ client, input: { config } }) => {
       const telling = client.workflow.getHandle(trackWorkflowId(config.run, config.run, 'csv'));
       await reached.opened;
-      await telling.signal(goOnSignal);
+      await telling.signal(runResumedSignal);
       released.open();
       await telling.result();
       expect(times).toBe(2);

@@ -39,7 +39,7 @@ function start({ client, store, project }: Scheduled, run: string, options: { st
     learningRateSchedule: 'constant',
   };
   const config = defaultRunConfig({ ...small, learningRateSchedule: 'constant', run, ...options });
-  return startRun(client, { store, config, project, goOn: null, conflict: 'USE_EXISTING' });
+  return startRun(client, { store, config, project, resume: null, conflict: 'USE_EXISTING' });
 }
 
 const trained = ({ fake }: Scheduled) =>

@@ -102,7 +102,7 @@ describe('a run that plays groups ahead', () => {
   test('gets back the groups that were open when the run goes back', async () => {
     const { missing, give } = createRewards();
     give('1.1', '1.2', '1.3', '2.0');
-    await bed.play({ config, fake: { missing, hasWindow: true } }, async ({ handle, fake }) => {
+    await bed.play({ config, fake: { missing } }, async ({ handle, fake }) => {
       await untilProgress(handle, ({ step, awaited }) => step === 2 && awaited !== null);
       await handle.executeUpdate(rollbackUpdate, { args: [{ step: 1, settings: null, reason: null }] });
       give('2.1', '3.0');

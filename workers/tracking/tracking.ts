@@ -2,7 +2,7 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { TrackInput } from '../../core/contract-outbound.ts';
 import { storeQueue, trackWorkflowId } from '../../core/queues.ts';
-import { goOnSignal } from '../../workflows/messages.ts';
+import { runResumedSignal } from '../../workflows/messages.ts';
 import type { trackRun, TrackRunInput } from '../../workflows/track-run.ts';
 import { patiently } from '../connection/connection.ts';
 
@@ -23,7 +23,7 @@ export async function tellTarget(client: Client, place: TrackedPlace, input: Tra
         workflowId: trackWorkflowId(storeId, run, target),
         taskQueue: storeQueue(storeId, workflows),
         args: [argument],
-        signal: goOnSignal,
+        signal: runResumedSignal,
         staticSummary: `${run}: told to ${target}`,
       }),
     { limitMs: 30_000 },

@@ -53,7 +53,7 @@ export async function startFork(place: Place, input: ForkInput) {
   const server = await requireServer(place);
   try {
     const { project } = place;
-    await startRun(server.client, { store: await place.store(), config, project, goOn: null, conflict: 'FAIL' });
+    await startRun(server.client, { store: await place.store(), config, project, resume: null, conflict: 'FAIL' });
   } catch (cause) {
     if (!(cause instanceof WorkflowExecutionAlreadyStartedError)) throw cause;
     throw badConfig(`the run ${name} was started meanwhile; choose another name for the fork`, { cause });

@@ -17,6 +17,7 @@ import type { Store } from '../../store.ts';
 import { namedGroups, readChain, verifyParent, type FoundParent, type NamedGroup, type StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, plannedPosition, walkFrom, type VerifyContext, type Walk } from './context.ts';
 import { verifyEval } from './evals.ts';
+import { verifyPosition } from './position.ts';
 import { Findings } from './findings.ts';
 import { verifyGroups } from './groups.ts';
 import { verifyRecordings, verifyReplays } from './replays.ts';
@@ -68,6 +69,7 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
       placeOf(step),
       await verifyStep(context, {
         step,
+        chain,
         parent: parents.get(step.key) ?? null,
         named: named.get(groupsPrefix(step)) ?? [],
         isDone,
@@ -88,6 +90,7 @@ export async function verifyRun(store: Store, run: string): Promise<Verification
 
 interface StepWork {
   step: StoredStep;
+  chain: readonly StoredStep[];
   parent: FoundParent | null;
   named: readonly NamedGroup[];
   isDone: boolean;
@@ -97,7 +100,7 @@ interface StepWork {
 
 /** Returns the position after the step. */
 async function verifyStep(context: VerifyContext, work: StepWork): Promise<Walk> {
-  const { step, parent, named, isDone, before, seen } = work;
+  const { step, chain, parent, named, isDone, before, seen } = work;
   const { findings } = context;
   // A manifest with a flipped bit names blobs and groups that may not be the step's.
   const isSound = !findings.isBroken(step.key);
@@ -122,7 +125,9 @@ async function verifyStep(context: VerifyContext, work: StepWork): Promise<Walk>
           players: playersAfter(context, step, { before, position, results }),
           open: openAfter(context, step, before, taken),
         };
-  await verifyEval(context, step, plannedPosition(context, step.branch, step.step, after));
+  const stands = plannedPosition(context, step.branch, step.step, after);
+  if (isSound) await verifyPosition(context, step, chain, stands);
+  await verifyEval(context, step, stands);
   return after;
 }
 

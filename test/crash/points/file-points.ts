@@ -18,6 +18,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\/scenarios\.jsonl$/, 'scenarios'],
   [/\/steps\/\d+\.\d+\.jsonl$/, 'steps'],
   [/\/state\.json$/, 'state'],
+  [/\/position\.json$/, 'position'],
   [/\/pruned\.json$/, 'pruned'],
   [/\/store\.json$/, 'store'],
   [/\.journal$/, 'upload'],

@@ -1,10 +1,17 @@
 /** A run as workers leave it behind, planned by the real plans and written by the real encoders; its weights are made up. */
 import type { Checkpoint, RolloutInput, RunConfig, SupervisedConfig, TrainInput } from '../../../core/contract.ts';
 import { sha256Hex } from '../../../core/hashes.ts';
+import { EMPTY_LEDGER } from '../../../core/costs.ts';
 import { leagueAtStart } from '../../../core/plan-league.ts';
 import { adapterOf } from '../../../core/policy-name.ts';
 import { planEvaluation } from '../../../core/plan-evaluation.ts';
-import { planInitialise, policiesAtStart, positionAt, type RunPosition } from '../../../core/plan-step.ts';
+import {
+  planInitialise,
+  policiesAtStart,
+  positionAt,
+  storePosition,
+  type RunPosition,
+} from '../../../core/plan-step.ts';
 import { chooseKnown, planJudging, planNext, planTopUp, planTraining, withPlayed } from '../../../core/plan-window.ts';
 import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
 import { addToCurve } from '../../../store/records/curve.ts';
@@ -21,6 +28,7 @@ import {
   toStepVerdict,
   type DecidedGroup,
 } from '../../../store/records/step-verdict.ts';
+import { publishPosition } from '../../../store/records/positions.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import type { Store } from '../../../store/store.ts';
@@ -137,6 +145,7 @@ export async function makeRun(store: Store, options: MadeOptions = {}): Promise<
   const positions = [position];
   for (let step = 1; step <= config.steps; step++) {
     position = await takeStep(store, config, position, options);
+    await publishPosition(store, run, storePosition(position, EMPTY_LEDGER));
     positions.push(position);
     await evaluate(store, config, position, options);
   }
@@ -157,10 +166,14 @@ export async function makeBranch(
 ) {
   const { parent: checkpoint, ...from } = positions[fromStep]!;
   let position = positionAt({ ...from, branch, checkpoint, policies: policiesAtStart(config, checkpoint) });
-  for (let taken = 0; taken < steps; taken++) position = await takeStep(store, config, position, {});
+  for (let taken = 0; taken < steps; taken++) {
+    position = await takeStep(store, config, position, {});
+    await publishPosition(store, config.run, storePosition(position, EMPTY_LEDGER));
+  }
 }
 
-async function takeStep(
+/** A step as it is taken at its first try, or again. */
+export async function takeStep(
   store: Store,
   config: RunConfig,
   position: RunPosition,

@@ -6,7 +6,8 @@ import { planTopUp } from '../../../core/plan-window.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { branchKey, manifestKey } from '../../../store/layout.ts';
-import { findPosition, openBranch } from '../../../store/records/lineage.ts';
+import { openBranch } from '../../../store/records/lineage.ts';
+import { findPosition } from '../../../store/records/positions.ts';
 import { planPrune } from '../../../store/records/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeBranch, makeRun } from './made-run.ts';
@@ -40,19 +41,19 @@ test('a run whose steps overlap is what its plan says, on a branch and after an 
 test('it goes on with what the next steps would have sampled from, and from the last step before one that was not trained', async () => {
   const { positions } = await makeRun(store, { steps: 5, empty: 3, maxStaleness: 1 });
   const { policy, upcoming, parent } = positions[5]!;
-  const located = await findPosition(store, 'demo', null);
+  const located = await findPosition(store, 'demo');
   expect(located).toMatchObject({ step: 5, checkpoint: parent });
   expect(located.policies).toEqual([policy, ...upcoming!]);
   // Killed while step 4 trained: step 5 was played, and even decided.
   for (const step of [4, 5]) rmSync(join(root, manifestKey(place(step))));
-  expect(await findPosition(store, 'demo', null)).toMatchObject({ step: 3, checkpoint: positions[3]!.parent });
+  expect(await findPosition(store, 'demo')).toMatchObject({ step: 3, checkpoint: positions[3]!.parent });
 });
 
 test('the first steps of a branch sample from where it began, and from nothing before', async () => {
   const made = await makeRun(store, { steps: 6, maxStaleness: 2 });
   await openBranch(store, 'demo', { requestId: 'back', step: 4 });
   await makeBranch(store, made, 1, 4, 1);
-  const { step, checkpoint, policies } = await findPosition(store, 'demo', null);
+  const { step, checkpoint, policies } = await findPosition(store, 'demo');
   expect([step, checkpoint.branch]).toEqual([5, 1]);
   expect(policies?.map(({ branch, step: after }) => [branch, after])).toEqual([
     [0, 4],

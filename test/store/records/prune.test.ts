@@ -11,7 +11,7 @@ import { readCommit, readState } from '../../../store/records/run-reader.ts';
 import { recordSchedule, recordScheduleDeleted } from '../../../store/records/schedules.ts';
 import { readPruned } from '../../../store/records/pruned.ts';
 import { publishRun } from '../../../store/records/publish-run.ts';
-import { readRunSpending } from '../../../store/records/verdicts.ts';
+import { readGroupSpending } from '../../../store/records/verdicts.ts';
 import { makeRun } from './made-run.ts';
 import { temporaryStore } from '../../temporary-folder.ts';
 
@@ -164,5 +164,5 @@ test.each(['null', '{}', '{"schema":1,"pruned":"no"}'])('a mark that is %s is to
 test('an answer of a judge that is of another form is told as corrupt, and no cost', async () => {
   const place = { run: 'demo', branch: 0, step: 1, group: 0 };
   await store.publish(layout.groupAnswerKey(place, 'a'.repeat(64), 0), Buffer.from('{"promptTokens":"x"}'));
-  await expect(readRunSpending(store, 'demo', { branch: 0, step: 1 })).rejects.toThrow('is not as Temper writes it');
+  await expect(readGroupSpending(store, place)).rejects.toThrow('is not as Temper writes it');
 });

@@ -8,7 +8,7 @@ import { encodeJson } from '../../../store/bytes/json.ts';
 import { manifestKey, manifestTimesKey, prunedKey, runKey } from '../../../store/layout.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { readContents } from '../../../store/records/copy/contents.ts';
-import { findPosition } from '../../../store/records/lineage.ts';
+import { findPosition } from '../../../store/records/positions.ts';
 import { readManifest } from '../../../store/records/run-reader.ts';
 import type { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
@@ -57,7 +57,7 @@ describe('supervised steps', () => {
     const findings = await verify();
     expect(findings.problems).toEqual([]);
     expect(counts(findings)).toMatchObject({ manifests: 4, rollouts: 2, evaluations: 1, 'run files': 6 });
-    expect(await findPosition(store, 'demo', null)).toMatchObject({ step: 3, dealt: 2, emptySteps: 0 });
+    expect(await findPosition(store, 'demo')).toMatchObject({ step: 3, dealt: 2, emptySteps: 0 });
   });
 
   test('that train other examples, or were trained of other bytes, are told', async () => {
@@ -95,7 +95,7 @@ describe('a run with roles', () => {
     // Those of two policies for each of six commits, one of them begins on a branch, and their common config.
     expect(counts(findings)).toMatchObject({ adapters: 13, 'optimizer states': 12 });
     // A resumed run goes on with the same opponents.
-    expect((await findPosition(store, 'demo', null)).league).toEqual(made.positions[4]!.league);
+    expect((await findPosition(store, 'demo')).league).toEqual(made.positions[4]!.league);
   });
 
   test('whose scores do not follow from what was played is told', async () => {
