@@ -7,8 +7,8 @@ import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { readTrainedName } from '../command-line/values.ts';
-import { readCardFacts } from '../export/card-facts.ts';
-import { renderModelCard } from '../export/model-card.ts';
+import { readCardFacts } from '../model-card/card-facts.ts';
+import { renderModelCard } from '../model-card/model-card.ts';
 import type { DeployContext, TargetFlag } from './command.ts';
 
 const PROMPTS = 8;

@@ -14,7 +14,7 @@ import type { ServeContext } from './command.ts';
 import { followProduction } from './follow-production.ts';
 import { servedJson, servedLines } from './lines.ts';
 import { planRecording, planServe } from './plan-serve.ts';
-import { startPolicyEngine } from './start-policy-engine.ts';
+import { startPolicyEngine } from '../players/start-policy-engine.ts';
 import { startRecording } from './start-recording.ts';
 
 export async function serve(context: ServeContext): Promise<number> {

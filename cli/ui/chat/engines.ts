@@ -13,7 +13,7 @@ import { trainedBase } from '../../../workers/config/loaded-base.ts';
 import { runningEngine } from '../../../workers/local-stack/running-stack.ts';
 import { loadPolicy, type ServedEngine } from '../../../workers/serving/served-engine.ts';
 import { READ_AT_ONCE } from '../../runs/read-runs.ts';
-import { startPolicyEngine } from '../../serve/start-policy-engine.ts';
+import { startPolicyEngine } from '../../players/start-policy-engine.ts';
 import type { EngineModel } from './find-model.ts';
 
 /** Where actions of `temper ui` work. */

@@ -11,7 +11,7 @@ import {
 import { findConfiguredCheckpoint, findTrainedPolicy } from '../../../store/records/find-policy.ts';
 import { readManifest } from '../../../store/records/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
-import type { LoadedPolicy } from '../../serve/start-policy-engine.ts';
+import type { LoadedPolicy } from '../../players/start-policy-engine.ts';
 
 /** Answered by Temper's own engine. */
 export interface EngineModel {
