@@ -3,7 +3,6 @@
  * alone, and is never code.
  */
 import type { McpOptions } from '../scenarios/origin.ts';
-import { commentText, literal, quoted, templateLiteral } from './literals.ts';
 
 export const AGENT_FILE = 'agent.ts';
 export const TRAIN_FILE = 'scenarios.jsonl';
@@ -148,4 +147,38 @@ function serverOptions({ options, isolate }: ServerPart): string {
   const lines = Object.entries(options).map(([name, value]) => `  ${name}: ${literal(value)},`);
   const own = isolate ? '  isolate: true,' : '  // All its tools only read, so that attempts can share it.';
   return [...lines, own].join('\n');
+}
+
+/** Control and format characters (directions, zero widths, tags), private ones, and separators of lines and paragraphs. */
+const HIDDEN = /\p{Cc}|\p{Cf}|\p{Co}|\p{Zl}|\p{Zp}/gu;
+
+/** `'…'`, on one line: a text can neither end its literal nor hide what it says. */
+export function quoted(text: string): string {
+  const escaped = text.toWellFormed().replaceAll(/[\\']/g, (character) => `\\${character}`);
+  return `'${escaped.replaceAll(HIDDEN, escapeHidden)}'`;
+}
+
+/** A text, a number, a boolean, or a list of them. */
+export function literal(value: unknown): string {
+  if (typeof value === 'string') return quoted(value);
+  return Array.isArray(value) ? `[${value.map(literal).join(', ')}]` : String(value);
+}
+
+/** A template literal without substitutions, whose lines are the text's. */
+export function templateLiteral(text: string): string {
+  const escaped = text
+    .toWellFormed()
+    .replaceAll('\r\n', '\n')
+    .replaceAll(/[\\`]|\$(?=\{)/g, (character) => `\\${character}`);
+  return `\`${escaped.replaceAll(HIDDEN, (character) => (character === '\n' ? character : escapeHidden(character)))}\``;
+}
+
+/** Text for a comment of one line. */
+export function commentText(text: string): string {
+  return text.toWellFormed().replaceAll(HIDDEN, ' ').replaceAll(/\s+/g, ' ').replaceAll('*/', '* /').trim();
+}
+
+function escapeHidden(character: string): string {
+  if (character === '\n') return '\\n';
+  return `\\u{${character.codePointAt(0)!.toString(16)}}`;
 }

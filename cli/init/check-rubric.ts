@@ -3,7 +3,8 @@
  * scenarios, and the judge must rank them so. A rubric that fails is sharpened a few times.
  */
 import { readFile } from 'node:fs/promises';
-import type { Scenario } from '../../play/agent.ts';
+import type { Scenario, ScenarioSource } from '../../play/agent.ts';
+import { readScenarios } from '../../play/scenarios.ts';
 import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 import type { HostedJudge } from '../../play/judge/judge-model.ts';
@@ -13,10 +14,8 @@ import { UsageError } from '../command-line/errors.ts';
 import type { AgentFile } from '../planning/load-agent.ts';
 import { formatNumber } from '../../core/format.ts';
 import { stateOf } from '../scenarios/write-files.ts';
-import { AGENT_FILE } from './agent-file.ts';
-import { templateLiteral } from './literals.ts';
+import { AGENT_FILE, templateLiteral } from './agent-file.ts';
 import { playSample } from './play-sample.ts';
-import { readExamples, textOf } from './example-scenarios.ts';
 import type { TaskWork } from './plan-task.ts';
 import { QUALITIES, rubricQuestion, samplesQuestion, type Samples } from './questions.ts';
 
@@ -159,4 +158,34 @@ function shownCheck({ scenario, samples, scores, isRanked }: Checked): object {
     return [quality, { answer: samples[quality], score, explanation }];
   });
   return { scenario: scenario.id, input: textOf(scenario), isRanked, ...Object.fromEntries(shown) };
+}
+
+const MOST_SCENARIOS = 3;
+/** Scenarios that are looked at, the first ones of a file. */
+const SCENARIOS_READ = 1000;
+
+/** A few scenarios that stand for all: for the hosted model, and for this check. */
+export async function readExamples(source: ScenarioSource<Scenario>): Promise<Scenario[]> {
+  return spread(await readScenarios(source, SCENARIOS_READ));
+}
+
+/** The easiest, a middling and the hardest one; by their order where they have no difficulty. */
+function spread(scenarios: readonly Scenario[]): Scenario[] {
+  const sorted = scenarios.toSorted((left, right) => difficultyOf(left) - difficultyOf(right));
+  const last = sorted.length - 1;
+  const places = Array.from({ length: MOST_SCENARIOS }, (_, index) =>
+    Math.round((index * last) / (MOST_SCENARIOS - 1)),
+  );
+  return [...new Set(places)].flatMap((place) => sorted[place] ?? []);
+}
+
+function difficultyOf(scenario: Scenario): number {
+  const { difficulty } = scenario as Scenario & { difficulty?: unknown };
+  return typeof difficulty === 'number' ? difficulty : 0;
+}
+
+/** The input as the model is told it; all of the scenario, if a person gave it other members. */
+export function textOf(scenario: Scenario): string {
+  const { task } = scenario as Scenario & { task?: unknown };
+  return typeof task === 'string' ? task : JSON.stringify(scenario);
 }

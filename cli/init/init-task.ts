@@ -20,8 +20,7 @@ import type { InitContext } from './command.ts';
 import { adaptedFile, planPackage } from './plan-files.ts';
 import { TEMPLATES } from './templates.ts';
 import { AGENT_FILE, agentFile, HELD_OUT_FILE, MAX_TURNS, TRAIN_FILE, type JudgePart } from './agent-file.ts';
-import { checkRubric } from './check-rubric.ts';
-import { readExamples, textOf } from './example-scenarios.ts';
+import { checkRubric, readExamples, textOf } from './check-rubric.ts';
 import { planTask, type HostedPlayer, type TaskPlan, type TaskWork } from './plan-task.ts';
 import { agentQuestion } from './questions.ts';
 

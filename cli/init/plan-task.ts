@@ -18,7 +18,7 @@ import type { MakePlan } from '../scenarios/make-plan.ts';
 import { parseMcp, readToolServer, type McpOptions, type ToolServerFacts } from '../scenarios/origin.ts';
 import { checkPrices, readHeldOut } from '../scenarios/plan-scenarios.ts';
 import type { InitContext } from './command.ts';
-import { packageNameOf } from './plan-init.ts';
+import { packageNameOf } from './plan-files.ts';
 
 export interface TaskPlan {
   /** The command's own, with the folder as its project and working folder. */

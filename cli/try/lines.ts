@@ -10,7 +10,7 @@ import { viewHosted, viewTurns } from '../../views/attempts/view-attempt.ts';
 import { formatDuration, formatNumber, plural } from '../../core/format.ts';
 import { printable } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
-import type { TriedAttempt, TriedGroup, TrySummary } from './tried.ts';
+import type { TriedAttempt, TriedGroup, TrySummary } from './play.ts';
 
 const ROLE_WIDTH = 9;
 const LEAST_WIDTH = 20;

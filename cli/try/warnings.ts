@@ -3,7 +3,7 @@ import { hasNoVariance } from '../../core/statistics.ts';
 import { wasCut } from '../../store/records/trajectories.ts';
 import { formatNumber, plural } from '../../core/format.ts';
 import { countReopened, countRows } from './rows.ts';
-import type { TriedAttempt, TriedGroup } from './tried.ts';
+import type { TriedAttempt, TriedGroup } from './play.ts';
 
 export function warningsOf(groups: readonly TriedGroup[]): string[] {
   const attempts = groups.flatMap((group) => group.attempts);

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
-import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-init.ts';
+import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-files.ts';
 import { TEMPLATE_NAMES, TEMPLATES } from '../../cli/init/templates.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { ROOT } from '../docs/markdown.ts';

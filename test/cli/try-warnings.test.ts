@@ -1,7 +1,7 @@
 /** Warnings from a few attempts, as pure functions of what was played. */
 import { describe, expect, test } from 'vitest';
 import { countRows } from '../../cli/try/rows.ts';
-import type { TriedAttempt, TriedGroup } from '../../cli/try/tried.ts';
+import type { TriedAttempt, TriedGroup } from '../../cli/try/play.ts';
 import { warningsOf } from '../../cli/try/warnings.ts';
 import { attemptOf, callOf, said, user } from '../store/records/made-attempt.ts';
 import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/trajectories.ts';

@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { agentFile, type AgentFileParts } from '../../../cli/init/agent-file.ts';
-import { commentText, quoted, templateLiteral } from '../../../cli/init/literals.ts';
+import { agentFile, commentText, quoted, templateLiteral, type AgentFileParts } from '../../../cli/init/agent-file.ts';
 import { loadAgent } from '../../../cli/planning/load-agent.ts';
 import { playAgent } from '../../../sdk/testing/index.ts';
 
