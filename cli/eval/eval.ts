@@ -74,10 +74,7 @@ async function playScenarios(
     concurrency,
     signal,
     of: scenarios.length,
-    onProgress: (done, of, waitingFor) => {
-      const waiting = waitingFor === null ? '' : `, waiting for ${waitingFor}`;
-      output.errorLine(`${player.name}: played ${done} of ${of}${waiting}`);
-    },
+    tell: (line) => output.errorLine(`${player.name}: ${line}`),
   });
   // Numbered as in a run, so that `run@step` samples the same answers as in the run's own evaluation.
   const planned = scenarios.map((scenario, attempt) => ({ attempt, scenarioIndex: indexes[attempt]!, scenario }));

@@ -4,10 +4,15 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dependencyOnThis } from '../../workers/version.ts';
 import { UsageError } from '../command-line/errors.ts';
-import type { InitChoices } from './ask.ts';
 import { TEMPLATES, type Template, type TemplateName } from './templates.ts';
 
 const TEMPLATES_FOLDER = fileURLToPath(new URL('./templates/', import.meta.url));
+
+export interface InitChoices {
+  readonly folder: string;
+  readonly template: TemplateName;
+  readonly baseModel: string;
+}
 
 export interface PlannedFile {
   readonly text: string;

@@ -1,6 +1,7 @@
 /** Plays attempts outside of any run: recorder and rules are those of training, and nothing is stored. */
 import pLimit from 'p-limit';
 import type { RolloutConfig } from '../../core/contract.ts';
+import { plural } from '../../core/format.ts';
 import { adapterOf } from '../../core/policy-name.ts';
 import { seatedPolicy } from '../../core/roles.ts';
 import type { Agent } from '../../play/agent.ts';
@@ -29,7 +30,8 @@ export interface RunnerOptions {
   readonly signal: AbortSignal;
   /** Number of all attempts. */
   readonly of: number;
-  readonly onProgress: (done: number, of: number, waitingFor: string | null) => void;
+  /** Told every few seconds how many are played, and what they wait for. */
+  readonly tell: (line: string) => void;
 }
 
 /** Calls, tokens, cost and time of an attempt, as reported by the servers. */
@@ -126,9 +128,10 @@ export class AttemptRunner {
   }
 
   #tellProgress(): void {
-    const { of, onProgress } = this.#options;
+    const { of, tell } = this.#options;
     const waits = [...this.#playing].map((progress) => progress()?.waiting ?? null);
-    onProgress(this.#done, of, describeWaiting(waits.find((waiting) => waiting !== null) ?? null));
+    const waitingFor = describeWaiting(waits.find((waiting) => waiting !== null) ?? null);
+    tell(`played ${this.#done} of ${plural(of, 'attempt')}${waitingFor === null ? '' : `, waiting for ${waitingFor}`}`);
   }
 }
 

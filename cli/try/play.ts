@@ -41,7 +41,7 @@ export interface TrySummary {
   readonly notes: readonly string[];
 }
 
-export interface TryOptions extends Pick<RunnerOptions, 'engine' | 'signal' | 'onProgress'> {
+export interface TryOptions extends Pick<RunnerOptions, 'engine' | 'signal' | 'tell'> {
   readonly plan: TryPlan;
   /** Folder for attempts; null if they are not saved. */
   readonly saveFolder: string | null;

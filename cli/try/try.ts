@@ -44,10 +44,7 @@ function play(
     engine,
     signal,
     saveFolder,
-    onProgress: (done, of, waitingFor) => {
-      const waiting = waitingFor === null ? '' : `, waiting for ${waitingFor}`;
-      output.errorLine(`played ${done} of ${plural(of, 'attempt')}${waiting}`);
-    },
+    tell: (line) => output.errorLine(line),
     onGroup: (group) => {
       if (!flags.json) for (const line of groupLines(group, output.columns)) output.line(line);
     },

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { chooseInit, type GivenChoices } from '../../cli/init/ask.ts';
+import { chooseInit, type GivenChoices } from '../../cli/init/init.ts';
 import { packageNameOf, planIgnored, planManifest, withBaseModel } from '../../cli/init/plan-files.ts';
 import { TEMPLATE_NAMES, TEMPLATES } from '../../cli/init/templates.ts';
 import manifest from '../../package.json' with { type: 'json' };

@@ -2,7 +2,8 @@
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import { markup, type Html } from '../../pages/html.ts';
 import { formatNumber } from '../../../core/format.ts';
-import { conversationHtml, textHtml } from './conversation.ts';
+import { MAX_BY, MAX_NOTE } from '../../../store/records/given-problems.ts';
+import { attemptHtml, textHtml } from './conversation.ts';
 import { page } from './page.ts';
 
 export interface ReviewedAttempt {
@@ -28,21 +29,16 @@ export interface GivenView {
 export const FIELDS = { reward: 'reward', score: 'score', by: 'by', note: 'note' } as const;
 /** Value of the button that sends the score field. */
 export const SCORE = 'score';
-const MAX_NAME = 200;
-const MAX_NOTE = 2000;
 
 export function attemptPage(view: ReviewedAttempt): Html {
   const { run, attempt, scenarioId, conversation, given, isReplacing, refusal } = view;
-  const { messages, tools = [], additionalHistories = [] } = conversation;
   return page({
     title: `Attempt ${attempt} of ${run}`,
     body: markup`<header>
 <h1>Attempt ${attempt} of ${run}</h1>
 <p class="dim">scenario <bdi>${scenarioId}</bdi></p>
 </header>
-${conversationHtml(messages)}
-${additionalHistories.map((history) => markup`<h2>Another conversation of the same attempt</h2>\n${conversationHtml(history)}`)}
-${tools.length === 0 ? null : markup`<details class="tools"><summary>${tools.length === 1 ? '1 tool' : `${tools.length} tools`} that the assistant may call</summary>${tools.map((tool) => textHtml(JSON.stringify(tool, null, 2)))}</details>`}
+${attemptHtml(conversation)}
 ${given === null ? null : givenHtml(given)}
 ${isReplacing && refusal === null ? markup`<p class="notice">This attempt has a reward already. Yours would replace it.</p>` : null}
 ${refusal === null && given === null ? rewardForm() : null}
@@ -62,7 +58,7 @@ function rewardForm(): Html {
 <button type="submit" disabled hidden></button>
 <h2>Your decision</h2>
 <div class="fields">
-<label>Your name <input name="${FIELDS.by}" maxlength="${MAX_NAME}" autocomplete="name"></label>
+<label>Your name <input name="${FIELDS.by}" maxlength="${MAX_BY}" autocomplete="name"></label>
 <label>Note <textarea name="${FIELDS.note}" rows="3" maxlength="${MAX_NOTE}"></textarea></label>
 </div>
 <div class="buttons">

@@ -2,6 +2,8 @@
  * A recorded conversation as HTML. All of it is data of models, tools and users: escaped, with control characters made
  * visible, each text in a block of its own, so that its direction ends with it. Images are named, never loaded.
  */
+import { plural } from '../../../core/format.ts';
+import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import type { ChatMessage } from '../../../store/records/trajectories.ts';
 import { markup, type Html } from '../../pages/html.ts';
 import { printable } from '../../terminal/output.ts';
@@ -10,6 +12,18 @@ import { printable } from '../../terminal/output.ts';
 const SHOWN = 20_000;
 const MAX_TEXT = 2_000_000;
 const MAX_MESSAGES = 1000;
+
+/** All that an attempt said, and the tools that it had. */
+export function attemptHtml({ messages, tools = [], additionalHistories = [] }: Conversation): Html {
+  return markup`${conversationHtml(messages)}
+${additionalHistories.map((history) => markup`<h2>Another conversation of the same attempt</h2>\n${conversationHtml(history)}`)}
+${toolsHtml(tools)}`;
+}
+
+export function toolsHtml(tools: readonly unknown[]): Html | null {
+  if (tools.length === 0) return null;
+  return markup`<details class="tools"><summary>${plural(tools.length, 'tool')} that the assistant may call</summary>${tools.map((tool) => textHtml(JSON.stringify(tool, null, 2)))}</details>`;
+}
 
 export function conversationHtml(messages: readonly ChatMessage[]): Html {
   const shown = messages.slice(0, MAX_MESSAGES);

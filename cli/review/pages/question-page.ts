@@ -5,7 +5,7 @@ import { plural } from '../../../core/format.ts';
 import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions/questions.ts';
 import { MAX_BY, MAX_NOTE } from '../../../store/records/given-problems.ts';
 import { FIELDS, SCORE } from './attempt-page.ts';
-import { conversationHtml, textHtml } from './conversation.ts';
+import { attemptHtml, conversationHtml, toolsHtml } from './conversation.ts';
 import { page } from './page.ts';
 
 /** Fields of the forms beside those of one attempt's page. */
@@ -106,12 +106,9 @@ function answerForm(by: string, { left, right }: PairQuestion): Html {
 
 /** Enter in a field must not press a button: the first one, which it would press, is disabled. */
 function scorePart(view: ReviewerPage, question: ScoreQuestion): Html {
-  const { messages, tools = [], additionalHistories = [] } = conversationOf(question.attempt.record);
   const bounds = view.review !== null ? markup` min="0" max="1"` : null;
   return markup`${header(view, SCORE_CRITERION, question.scenarioId)}
-${conversationHtml(messages)}
-${additionalHistories.map((history) => markup`<h2>Another conversation of the same attempt</h2>\n${conversationHtml(history)}`)}
-${toolsHtml(tools)}
+${attemptHtml(conversationOf(question.attempt.record))}
 <form method="post" class="answers">
 <button type="submit" disabled hidden></button>
 <input type="hidden" name="${QUESTION_FIELDS.by}" value="${view.by}">
@@ -125,11 +122,6 @@ ${toolsHtml(tools)}
 <button class="quiet" name="${QUESTION_FIELDS.reward}" value="${SKIP}" data-keys="s" formnovalidate>Skip <kbd>S</kbd></button>
 </div>
 </form>`;
-}
-
-function toolsHtml(tools: readonly unknown[]): Html | null {
-  if (tools.length === 0) return null;
-  return markup`<details class="tools"><summary>${plural(tools.length, 'tool')} that the assistant may call</summary>${tools.map((tool) => textHtml(JSON.stringify(tool, null, 2)))}</details>`;
 }
 
 /** Nothing is left for this reviewer: others may have to answer, or the run plays its next attempts. */
