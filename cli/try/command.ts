@@ -1,6 +1,6 @@
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
 import { AGENT_ARGUMENT, defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
-import { RUN_FLAGS } from '../planning/run-flag-table.ts';
+import { evalCommand } from '../eval/command.ts';
 
 export const tryCommand = defineCommand({
   name: 'try',
@@ -38,24 +38,14 @@ export const tryCommand = defineCommand({
       excludes: ['scenario'],
     },
     attempts: { kind: 'integer', minimum: 1, placeholder: 'N', description: 'attempts at each scenario', default: '2' },
-    temperature: {
-      kind: 'number',
-      minimum: 0,
-      maximum: 2,
-      placeholder: 'X',
-      description: 'sampling temperature',
-      default: "the checkpoint's run's, or 1; for a hosted model its own",
-    },
+    temperature: evalCommand.flags.temperature,
     'max-tokens': {
       kind: 'integer',
       minimum: 1,
       placeholder: 'N',
       description: 'token limit of a call that sets none; of each call of a hosted model, whatever the agent sets',
     },
-    'chat-template': {
-      ...RUN_FLAGS['chat-template'],
-      default: "that of the checkpoint's run, or the model's own",
-    },
+    'chat-template': evalCommand.flags['chat-template'],
     eval: {
       kind: 'boolean',
       description: 'play evalScenarios, under the rules of evaluations: calls may set what training refuses',
