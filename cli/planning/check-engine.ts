@@ -1,4 +1,4 @@
-/** Refuses configurations that this project's engine and trainer can't compute, before anything is started. */
+/** The engine of a run, decided before the run is planned, and configurations that it or the trainer can't compute. */
 import type { RunConfig } from '../../core/contract.ts';
 import type { EngineKind } from '../../core/contract-engine.ts';
 import { checkTraining, mergeEngineConfig } from '../../core/engine-rules.ts';
@@ -10,6 +10,13 @@ import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
+import { countPolicies } from '../../core/roles.ts';
+import { isSupervisedOnly } from '../../core/supervised.ts';
+import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { readManifest, type StoredRun } from '../../store/records/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import { decideEngine, type EngineDecision } from '../../workers/local-stack/decide-engine.ts';
+import { cacheFolder } from '../../workers/project/folders.ts';
 
 type Place = Pick<CommandEnvironment, 'project' | 'env'>;
 
@@ -54,4 +61,32 @@ async function engineOf(flags: EngineFlags | null, { project, env }: Place, usua
     flags === null ? {} : engineOverrides(flags),
     usual,
   );
+}
+
+/** By the machine, the run's options and its earlier engine. `known`: the run of this name in the store. */
+export async function decideRunEngine(
+  config: RunConfig,
+  known: StoredRun | null,
+  store: Store,
+  flags: EngineFlags,
+  { project, env }: Place,
+): Promise<EngineDecision> {
+  const use = {
+    trained: [config.train.lora],
+    policies: countPolicies(config),
+    samples: !isSupervisedOnly(config),
+    ...(known === null ? {} : { before: () => samplerOf(known, store) }),
+  };
+  const { engine } = await loadConfig(project, env);
+  return decideEngine(engine, engineOverrides(flags), use, { env, cache: cacheFolder(env) });
+}
+
+/** Engine of the run's newest checkpoint; null without one. The embedded engine has no name in manifests. */
+async function samplerOf({ file, state }: StoredRun, store: Store): Promise<EngineKind | null> {
+  const { run } = file.config;
+  const standing =
+    (state && (await findCurrentCheckpoint(store, state))) ?? (await findNewestCheckpoint(store, run, Infinity));
+  const manifest = standing && (await readManifest(store, standing));
+  if (manifest === null) return null;
+  return String(manifest.platform['engine'] ?? '').startsWith('vllm') ? 'vllm' : 'embedded';
 }

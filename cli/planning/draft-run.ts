@@ -15,15 +15,21 @@ import type { CommandEnvironment, FlagValues } from '../command-line/command.ts'
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { pinModel, readBaseModel, readConfiguredModel, requireBaseModel } from './base-model.ts';
 import { keepDate, keepRecordedDate, proveChatTemplate, readChatTemplate, type ChatTemplate } from './chat-template.ts';
-import { checkEngine, refuseIdleCorrection } from './check-engine.ts';
+import { checkEngine, decideRunEngine, refuseIdleCorrection } from './check-engine.ts';
 import { checkJudge } from './check-judge.ts';
-import { decideRunEngine } from './decide-run-engine.ts';
 import { findExisting, type Existing } from './find-existing.ts';
-import { checkSameBase, checkSameShape, readParentModel, type Parent } from './find-parent.ts';
+import {
+  checkSameBase,
+  checkSameShape,
+  checkStartAdapter,
+  readParentModel,
+  readStartAdapter,
+  type Parent,
+} from './find-parent.ts';
 import { fitToMemory } from './fit-memory.ts';
 import { checkReference, readKlReference } from './kl-reference.ts';
 import { checkScenarios } from './load-agent.ts';
-import { proveExamples } from './prove-examples.ts';
+import { proveExamples } from './read-examples.ts';
 import { describeConversations, takeChosen } from './read-production.ts';
 import { checkFrozenBases } from './read-roles.ts';
 import { applyRunFlags, fieldsOf } from './run-flags.ts';
@@ -31,7 +37,6 @@ import type { RUN_FLAGS } from './run-flag-table.ts';
 import type { RunPlan } from './run-plan.ts';
 import type { RunSource } from './run-source.ts';
 import { loadSource, sourceOptions, stepsOfProduction, type LoadedSource } from './source-options.ts';
-import { checkStartAdapter, readStartAdapter } from './start-adapter.ts';
 
 export interface RunRequest {
   readonly source: RunSource;

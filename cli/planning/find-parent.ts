@@ -1,8 +1,10 @@
-/** Parent of a run that starts from another run's checkpoint: the checkpoint, its base model, and what must stay the same. */
+/** What a run starts from: a checkpoint of another run or a PEFT adapter, and what of it must stay the same. */
+import { resolve } from 'node:path';
 import type { Checkpoint, RunConfig } from '../../core/contract.ts';
 import { differingLoraOption } from '../../core/lora-difference.ts';
 import { type CheckpointName, policyName } from '../../core/policy-name.ts';
 import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
+import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '../../store/records/peft-adapter.ts';
 import { requireUnpruned } from '../../store/records/pruned.ts';
 import { readCommit } from '../../store/records/run-reader.ts';
 import type { Store } from '../../store/store.ts';
@@ -72,4 +74,24 @@ export function checkSameShape(parent: Parent, config: RunConfig): void {
 
 function reasonOf({ checkpoint, config }: Parent): string {
   return `the run continues the ${config.train.lora === null ? 'weights' : 'adapter'} of ${policyName(checkpoint)}`;
+}
+
+/** `--adapter FOLDER`, whose two files go into the store under their hashes; null if none was given. */
+export async function readStartAdapter(text: string | null, cwd: string): Promise<PeftAdapter | null> {
+  return text === null ? null : readPeftAdapter(resolve(cwd, text), '--adapter');
+}
+
+/** Shape and base model of the run must be those of the adapter. */
+export function checkStartAdapter(adapter: PeftAdapter | null, config: RunConfig): void {
+  if (adapter === null) return;
+  const { folder, lora, baseModel } = adapter;
+  if (!isOfModel(adapter, config.baseModel))
+    throw new UsageError(
+      `--base-model must be the model that --adapter ${folder} was trained on, ${baseModel}, got ${config.baseModel}; pass that one, or correct base_model_name_or_path in its ${PEFT_CONFIG_FILE} if both are the same model`,
+    );
+  const found = differingLoraOption(lora, config.train.lora ?? {}, ['dropout']);
+  if (found !== null)
+    throw new UsageError(
+      `${loraFlag(found)} must stay ${found.one} (the run begins with --adapter ${folder}), got ${found.other}; leave it out`,
+    );
 }

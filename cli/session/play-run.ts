@@ -2,11 +2,12 @@
 import { relative, resolve } from 'node:path';
 import { describeRun } from '../../core/describe-config.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
-import type { CommandEnvironment } from '../command-line/command.ts';
+import { NONE, type CommandEnvironment } from '../command-line/command.ts';
 import type { TrackFlags } from '../command-line/track-flags.ts';
-import { readTargets } from '../planning/read-targets.ts';
+import { loadConfig } from '../../workers/config/config.ts';
+import { requireTrace, requireTracker } from '../../workers/config/targets.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
-import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
 import { glossaryLine } from '../command-line/help.ts';
 import { isEnded } from '../../store/records/run-reader.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
@@ -110,4 +111,30 @@ async function tellResult(
 function nextLines(agentFile: string): string[] {
   const look = 'next: npx temper ui shows the run in the browser';
   return agentFile.startsWith('examples') ? [look, 'write your own agent: npx temper init FOLDER'] : [look];
+}
+
+type AskedTargets = Readonly<Record<'track' | 'trace', readonly string[]>>;
+
+/** Targets that a command names, or the project's. Refuses names that no target has, before anything is started. */
+export async function readTargets(
+  { track, trace }: AskedTargets,
+  { project, env }: Pick<CommandEnvironment, 'project' | 'env'>,
+): Promise<string[]> {
+  const config = await loadConfig(project, env);
+  const trackers = namesOr(track, 'track', config.track);
+  const traces = namesOr(trace, 'trace', config.trace);
+  for (const name of trackers) requireTracker(config, name);
+  for (const name of traces) requireTrace(config, name);
+  return [...new Set([...trackers, ...traces])];
+}
+
+function namesOr(
+  asked: readonly string[],
+  flag: keyof AskedTargets,
+  configured: readonly { name: string }[],
+): readonly string[] {
+  if (asked.length === 0) return configured.map(({ name }) => name);
+  if (!asked.includes(NONE)) return asked;
+  if (asked.length === 1) return [];
+  throw new UsageError(`--${flag} none must stand alone, got ${asked.join(', ')}; leave none out`);
 }

@@ -1,7 +1,7 @@
 /** Which engine a run is planned for: that of its newest checkpoint on a GPU, and none that a flag did not name on a CPU. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { decideRunEngine } from '../../cli/planning/decide-run-engine.ts';
+import { decideRunEngine } from '../../cli/planning/check-engine.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { readRun } from '../../store/records/run-reader.ts';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
-import { readTargets } from '../../cli/planning/read-targets.ts';
+import { readTargets } from '../../cli/session/play-run.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { complaintIn, runCli } from './run-cli.ts';
 
