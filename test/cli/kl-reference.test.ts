@@ -55,7 +55,7 @@ test('latest is the one that the run began with, however far its own run is by n
 });
 
 test('a checkpoint that cannot act, or does not fit, is refused with the reason', async () => {
-  expect(await refusal('--kl-reference', 'demo@2')).toContain('no effect without a --kl-coefficient');
+  expect(await refusal('--kl-reference', 'demo@2')).toContain('no effect with --kl-coefficient 0');
   expect(await refusal(...KL, '--kl-reference', 'demo@0')).toContain('--kl-reference demo@0 has no effect: ');
   expect(await refusal(...KL, '--kl-reference', 'demo@9')).toContain('demo');
   expect(await refusal(...KL, '--kl-reference', 'demo@2', '--lora-rank', '8')).toContain('demo@2 has --lora-rank 16');
