@@ -78,7 +78,6 @@ export function stepPath(run: string, step: number, branch: number | null): stri
   return branch === null ? path : `${path}?branch=${branch}`;
 }
 
-/** Addresses of the pages of a run. */
 export function hrefTo(...parts: readonly (string | number)[]): string {
   return `#${pathTo(...parts)}`;
 }

@@ -172,6 +172,10 @@ interface Unusable {
 }
 
 const MAX_EXPLANATION = 2000;
+/**
+ * A judge's answer, read strictly: it is JSON as a whole, and names each attempt once, by the exact name that only the
+ * prompt's delimiters carry. What an attempt shows of scores can therefore never be taken for the judge's.
+ */
 export function parseVerdict(text: string, names: readonly string[]): ReadonlyMap<string, Score> | Unusable {
   const entries = parseEntries(text);
   if (entries === null) return { complaint: 'it was not JSON of the form {"scores":[…]} and nothing else' };
@@ -190,10 +194,6 @@ export function parseVerdict(text: string, names: readonly string[]): ReadonlyMa
   return missing.length === 0 ? scores : { complaint: `it must score ${missing.join(', ')} as well` };
 }
 
-/**
- * A judge's answer, read strictly: it is JSON as a whole, and names each attempt once, by the exact name that only the
- * prompt's delimiters carry. What an attempt shows of scores can therefore never be taken for the judge's.
- */
 function isUnusable(result: ReadonlyMap<string, Score> | Unusable): result is Unusable {
   return 'complaint' in result;
 }

@@ -39,7 +39,7 @@ export function findHeldOut(
   };
 }
 
-/** In nats per token, before the first step and after the last one that was scored. */
+/** The loss of supervised steps on held-out examples, in nats per token: before the first step, after the last scored one. */
 export interface HeldOutLoss {
   readonly before: number;
   readonly after: number;
@@ -65,7 +65,6 @@ export function describeHeldOutLoss({ before, after, examples }: HeldOutLoss): s
 /** The same where the numbers stand between a heading and a note. */
 export const LOSS_HEADING = 'Loss on held-out examples';
 
-/** The loss of supervised steps on held-out examples. */
 export function lossNote({ examples }: HeldOutLoss): string {
   return `nats per token of ${plural(examples, 'example')}, before and after training`;
 }

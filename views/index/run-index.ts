@@ -174,7 +174,6 @@ export class RunIndex {
   }
 }
 
-/** Reads one group, or one evaluation, for the index: its rows and the words of its attempts. */
 interface AttemptsForIndex {
   readonly rows: readonly AttemptRow[];
   readonly words: readonly SearchText[];

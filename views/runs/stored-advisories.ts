@@ -48,7 +48,6 @@ async function readJudgedRows(store: Store, place: StepPlace, group: number): Pr
 /** Attempts over which rewards by name are compared: the newest ones. */
 export const COMPARED_ATTEMPTS = 400;
 
-/** All advisories of a run's finished steps: one list for `temper ui`, `temper mcp`, `temper show` and the report. */
 interface AdvisedRun {
   readonly state: Pick<RunState, 'evals'> | null;
   readonly steps: readonly StepSummary[];

@@ -40,8 +40,6 @@ function sdkVersion(): string {
   return (require('@temporalio/worker/package.json') as { version: string }).version;
 }
 
-/** How long the thread of workflows may compute at a stretch. */
-
 /**
  * The SDK gives an activation five seconds of the clock, and Node aborts the whole process where that runs out within an
  * asynchronous function (nodejs/node #38503, temporalio/sdk-typescript #939: "async hook stack has become corrupted").

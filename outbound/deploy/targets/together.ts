@@ -121,12 +121,12 @@ const BLOCK = 512;
 /** Offsets of the fields of a header, in the format `ustar` of POSIX. */
 const FIELDS = { name: 0, mode: 100, uid: 108, gid: 116, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 };
 
-/** A `.tar.gz` with files at its root: the same files make the same bytes. */
 interface ArchiveFile {
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
+/** A `.tar.gz` with files at its root: the same files make the same bytes. */
 function archive(files: readonly ArchiveFile[]): Uint8Array {
   const blocks = files.flatMap(({ path, bytes }) => [header(path, bytes.byteLength), padded(bytes)]);
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]), { level: 1 });
