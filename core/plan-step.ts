@@ -62,7 +62,7 @@ interface Place extends Omit<RunPosition, 'policy' | 'parent' | 'upcoming' | 'op
 
 /** As it is stored, and told to an activity. */
 export function storePosition(
-  { policy, upcoming = [], parent, prepared: _, ...place }: RunPosition,
+  { policy, upcoming = [], parent, prepared: _prepared, ...place }: RunPosition,
   costs: CostLedger,
 ): Position {
   return { ...place, checkpoint: parent, policies: [policy, ...upcoming], costs };

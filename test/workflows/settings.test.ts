@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 
+import type { CheckpointInput, StepSummary } from '../../core/contract.ts';
 import { planLearningRate } from '../../core/plan-learning-rate.ts';
 import type { Settings } from '../../core/settings.ts';
 import { progressQuery, setUpdate } from '../../workflows/messages.ts';
 import { bed } from './bed.ts';
-import { CACHES, holdTraining, type RunHandle } from './harness.ts';
+import { CACHES, createGate, holdTraining, type RunHandle, untilProgress } from './harness.ts';
 
 const set = (handle: RunHandle, settings: Settings, reason: string | null = null) =>
   handle.executeUpdate(setUpdate, { args: [{ settings, reason }] });
@@ -108,5 +109,29 @@ test('what cannot be is refused with what to do, and changes nothing', async () 
     held.release();
     expect(await handle.result()).toMatchObject({ state: 'completed', step: 3, changes: [] });
     expect(fake.amendments).toEqual([]);
+  });
+});
+
+test('are stored after the position before them, so that a run that continues takes no step again under others', async () => {
+  const held = holdTraining(2);
+  const slow = createGate();
+  const stored: number[][] = [];
+  const summaries: StepSummary[] = [];
+  const before = async (name: string, input: unknown): Promise<void> => {
+    await held.before(name, input);
+    if (name === 'amend') stored.push(summaries.map(({ step }) => step));
+    if (name !== 'checkpoint') return;
+    const { summary } = input as CheckpointInput;
+    if (summary.step === 2) await slow.opened;
+    summaries.push(summary);
+  };
+  await bed.play({ fake: { before } }, async ({ handle }) => {
+    await held.reached;
+    await set(handle, { learningRate: 0.5 });
+    held.release();
+    await untilProgress(handle, ({ step }) => step === 2);
+    slow.open();
+    await handle.result();
+    expect(stored).toEqual([[1, 2]]);
   });
 });
