@@ -37,7 +37,7 @@ export function fillDefaults<T extends object>(value: T, defaults: Defaults): T 
   const members = new Map<string, unknown>(Object.entries(value));
   for (const [name, usual] of Object.entries(defaults)) {
     const member = members.get(name);
-    if (isObject(usual) && member !== null) members.set(name, fillDefaults((member ?? {}) as object, usual));
+    if (isObject(usual) && member !== null) members.set(name, fillDefaults(member ?? {}, usual));
     else if (member === undefined) members.set(name, usual);
   }
   return Object.fromEntries(members) as T;

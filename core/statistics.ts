@@ -88,9 +88,9 @@ export function estimateShare(share: number, count: number): Estimate {
 /** Mean and normal interval; unbounded for a single value. */
 export function estimateMean(values: readonly number[]): Estimate {
   const scale = scaleOf(values);
-  const mean = values.reduce((sum, value) => sum + value / scale, 0) / values.length;
-  if (values.length < 2) return { mean: scale * mean, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
-  const variance = values.reduce((sum, value) => sum + (value / scale - mean) ** 2, 0) / (values.length - 1);
+  const center = values.reduce((sum, value) => sum + value / scale, 0) / values.length;
+  if (values.length < 2) return { mean: scale * center, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
+  const variance = values.reduce((sum, value) => sum + (value / scale - center) ** 2, 0) / (values.length - 1);
   const half = Z * Math.sqrt(variance / values.length);
-  return { mean: scale * mean, low: scale * (mean - half), high: scale * (mean + half) };
+  return { mean: scale * center, low: scale * (center - half), high: scale * (center + half) };
 }

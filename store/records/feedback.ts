@@ -11,33 +11,31 @@ import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { feedbackKey, feedbackPrefix } from '../layout.ts';
 import type { Store } from '../store.ts';
 import { childNames, GROUPS_AT_ONCE } from './children.ts';
+import { tolerant } from './file-schemas.ts';
 import { Ledger } from './ledger.ts';
 import { conversationKeyOf } from './recording-ids.ts';
 import { readRecordings } from './recordings.ts';
 
-export interface Feedback {
-  /** Null: the conversation as a whole. */
-  answer: string | null;
-  reward: number;
-  label: string | null;
-  comment: string | null;
-}
+const common = { schema: z.literal(RECORD_SCHEMA), conversation: z.string(), at: z.iso.datetime() };
 
-export interface FeedbackRow extends Feedback {
-  schema: 1;
-  kind: 'feedback';
-  conversation: string;
-  at: string;
-}
+const FeedbackRow = z.strictObject({
+  ...common,
+  kind: z.literal('feedback'),
+  /** Null: the conversation as a whole. */
+  answer: z.string().nullable(),
+  reward: z.number(),
+  label: z.string().nullable(),
+  comment: z.string().nullable(),
+});
+export type FeedbackRow = z.infer<typeof FeedbackRow>;
+export type Feedback = Omit<FeedbackRow, keyof typeof common | 'kind'>;
 
 /** A run trained the conversation with the rows before this one; there is none after it. */
-interface TrainedRow {
-  schema: 1;
-  kind: 'trained';
-  conversation: string;
-  run: string;
-  at: string;
-}
+const TrainedRow = z.strictObject({ ...common, kind: z.literal('trained'), run: z.string() });
+type TrainedRow = z.infer<typeof TrainedRow>;
+
+const RowSchema = tolerant(z.discriminatedUnion('kind', [FeedbackRow, TrainedRow]));
+type Row = FeedbackRow | TrainedRow;
 
 export type GivenFeedback =
   | { outcome: 'given' | 'repeated'; row: FeedbackRow }
@@ -46,21 +44,6 @@ export type GivenFeedback =
 
 /** A conversation may have so many rows: each feedback reads them all. */
 export const MOST_ROWS = 1000;
-
-const common = { schema: z.literal(RECORD_SCHEMA), conversation: z.string(), at: z.iso.datetime() };
-const RowSchema = z.discriminatedUnion('kind', [
-  z.looseObject({
-    kind: z.literal('feedback'),
-    ...common,
-    answer: z.string().nullable(),
-    reward: z.number(),
-    label: z.string().nullable(),
-    comment: z.string().nullable(),
-  }),
-  z.looseObject({ kind: z.literal('trained'), ...common, run: z.string() }),
-]);
-
-type Row = FeedbackRow | TrainedRow;
 
 const ledgerOf = (store: Store, run: string, conversationKey: string): Ledger<Row> =>
   new Ledger<Row>(store, RowSchema, (index) => feedbackKey(run, conversationKey, index));

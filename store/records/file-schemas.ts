@@ -99,12 +99,15 @@ export const ScheduleFileSchema = z.looseObject({
   }),
   isDeleted: z.boolean(),
 });
-export const FiringFileSchema = z.looseObject({
-  schema,
-  firing: z.string(),
-  run: z.string(),
-  parent: CheckpointInFile,
-});
+export const FiringFileSchema = tolerant(
+  z.strictObject({
+    schema,
+    /** Id of the workflow that asked. */
+    firing: z.string(),
+    run: z.string(),
+    parent: Checkpoint.nullable(),
+  }),
+);
 export const ConclusionFileSchema = z.looseObject({ schema, checkpoint: tolerant(Checkpoint) });
 /** `optimizer`: the optimizer states alone were removed; false: a copy restored everything. */
 export const PrunedFileSchema = z.looseObject({ schema, pruned: z.union([z.boolean(), z.literal('optimizer')]) });

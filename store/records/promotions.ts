@@ -13,41 +13,28 @@ import type { Store } from '../store.ts';
 import { tolerant } from './file-schemas.ts';
 import { Ledger } from './ledger.ts';
 
-const PROMOTION_KINDS = ['promoted', 'back', 'refused'] as const;
-
-export interface NewPromotion {
-  /** `back` returns to the checkpoint before; `refused` changes nothing, and says why. */
-  kind: (typeof PROMOTION_KINDS)[number];
-  checkpoint: Checkpoint;
-  by: string | null;
-  reason: string | null;
-  /** Mean reward of its evaluation on held-out scenarios; null without any. */
-  evaluation: { reward: number; scenarios: number } | null;
-  /** Numbers by which it was compared with the checkpoint before, by name; null if it was not. */
-  comparison: Record<string, number> | null;
-  /** Only the first of two rows with the same key is written: whoever was killed may promote again. */
-  key: string | null;
-}
-
-export interface Promotion extends NewPromotion {
-  schema: 1;
-  at: string;
-  number: number;
-}
-
-const PromotionSchema = z.looseObject({
+const PromotionRow = z.strictObject({
   schema: z.literal(RECORD_SCHEMA),
-  kind: z.enum(PROMOTION_KINDS),
-  checkpoint: tolerant(Checkpoint),
+  /** `back` returns to the checkpoint before; `refused` changes nothing, and says why. */
+  kind: z.enum(['promoted', 'back', 'refused']),
+  checkpoint: Checkpoint,
   by: z.string().nullable(),
   reason: z.string().nullable(),
-  evaluation: z.looseObject({ reward: z.number(), scenarios: z.int() }).nullable(),
+  /** Mean reward of its evaluation on held-out scenarios; null without any. */
+  evaluation: z.strictObject({ reward: z.number(), scenarios: z.int() }).nullable(),
+  /** Numbers by which it was compared with the checkpoint before, by name; null if it was not. */
   comparison: z.record(z.string(), z.number()).nullable(),
+  /** Only the first of two rows with the same key is written: whoever was killed may promote again. */
   key: z.string().nullable(),
   at: z.iso.datetime(),
 });
+type PromotionRow = z.infer<typeof PromotionRow>;
+const PromotionSchema = tolerant(PromotionRow);
 
-type PromotionRow = z.output<typeof PromotionSchema>;
+export type NewPromotion = Omit<PromotionRow, 'schema' | 'at'>;
+export interface Promotion extends PromotionRow {
+  number: number;
+}
 
 const ledgerOf = (store: Store, run: string): Ledger<PromotionRow> =>
   new Ledger<PromotionRow>(store, PromotionSchema, (index) => promotionKey(run, index + 1));

@@ -33,13 +33,7 @@ export async function recordScheduleDeleted(store: Store, schedule: string): Pro
 }
 
 /** `schedules/<name>/<n>.json`. */
-export interface FiringFile {
-  schema: 1;
-  /** Id of the workflow that asked. */
-  firing: string;
-  run: string;
-  parent: Checkpoint | null;
-}
+export type FiringFile = z.output<typeof FiringFileSchema>;
 
 export interface Firing extends FiringFile {
   number: number;
