@@ -10,7 +10,7 @@ import { patiently } from '../workers/connection/connection.ts';
 import type { ResumeFrom, TrainRunInput } from '../workflows/run.ts';
 import type { trainRun } from '../workflows/train-run.ts';
 
-export interface RunStart {
+interface RunStart {
   readonly store: Store;
   /** Configuration of the run's first start. */
   readonly config: RunConfig;
