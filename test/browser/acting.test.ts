@@ -101,7 +101,7 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await page.mouse.click(...middleOf(confirm));
     await page.mouse.click(...middleOf(confirm), { clickCount: 2 });
     await dialog.getByRole('button', { name: 'Back', exact: true }).click();
-    await dialog.getByLabel('Step').waitFor();
+    await dialog.getByLabel(/^Step/).waitFor();
     expect(await page.evaluate('document.activeElement.name')).toBe('step');
     await page.keyboard.down('Enter');
     await dialog.getByText('Run demo goes back to step 2.').waitFor();
@@ -158,10 +158,10 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await goTo(page, '/runs/demo/checkpoints?at=demo@3');
     await page.getByRole('button', { name: 'Roll back to it' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Step').fill('');
+    await dialog.getByLabel(/^Step/).fill('');
     await dialog.getByRole('button', { name: 'Continue' }).click();
     expect(await dialog.getByRole('alert').textContent()).toContain('Step is missing');
-    await dialog.getByLabel('Step').fill('3');
+    await dialog.getByLabel(/^Step/).fill('3');
     await page.keyboard.press('Enter');
     await dialog.getByText('the run is at step 3; choose a step below it').waitFor();
     await page.keyboard.press('Escape');

@@ -91,7 +91,7 @@ export class Trial {
   /** Confirms the open dialog, and returns its last words. */
   async confirm(verb: string, fields: Record<string, string> = {}): Promise<string> {
     const dialog = this.page.getByRole('dialog');
-    for (const [label, text] of Object.entries(fields)) await dialog.getByLabel(label, { exact: false }).fill(text);
+    for (const [label, text] of Object.entries(fields)) await dialog.getByLabel(new RegExp(`^${label}`)).fill(text);
     // Without a form, the dialog asks at once.
     const last = dialog.getByRole('button', { name: verb, exact: true });
     if (verb !== 'Resume') await this.#press('Continue', last);
