@@ -2,16 +2,22 @@
  * The ledger of the hosted calls that one command makes outside of any run: each answer is stored before use, so a
  * command that was killed pays for none twice, and its budget counts what was paid before.
  */
+import pLimit from 'p-limit';
+import type { z } from 'zod';
+
 import type { JudgeSpending } from '../../core/contract.ts';
 import { badConfig } from '../../core/failures.ts';
 import { hashOf } from '../../core/hashes.ts';
 import { addSpendings, describeSpending } from '../../core/judge-spending.ts';
-import { hostedAnswerKey } from '../../store/layout.ts';
-import { publishHostedAnswer, readHostedAnswers, type HostedAnswerFile } from '../../store/records/hosted-answers.ts';
+import { hostedAnswerKey, hostedAnswersPrefix } from '../../store/layout.ts';
+import { childNames, GROUPS_AT_ONCE } from '../../store/records/children.ts';
+import { HostedAnswerFileSchema, publishStored, readStored } from '../../store/records/file-schemas.ts';
 import type { Store } from '../../store/store.ts';
 import { connectEngine, type EngineConnection } from '../connections/engine-connection.ts';
 import { costOf, hostedAddress, readUsed, type HostedModel, type Price } from '../connections/providers.ts';
 import { parseCompletion } from '../recorder/answer.ts';
+
+type HostedAnswerFile = z.output<typeof HostedAnswerFileSchema>;
 
 /** A hosted model and its price, as a person names them. */
 export interface PricedModel {
@@ -44,7 +50,7 @@ export class HostedLedger {
   }
 
   static async open(options: LedgerOptions): Promise<HostedLedger> {
-    return new HostedLedger(options, await readHostedAnswers(options.store, options.work));
+    return new HostedLedger(options, await readAnswers(options.store, options.work));
   }
 
   /** All that was paid for this work so far, by earlier processes too. */
@@ -103,7 +109,8 @@ export class HostedLedger {
     const { store, work, onSpent } = this.#options;
     const { model, promptTokens, completionTokens, usd } = cost;
     const file = { schema: 1, label, model, promptTokens, completionTokens, usd, text } as const;
-    const kept = await publishHostedAnswer(store, hostedAnswerKey(work, key), file);
+    // A second writer gets the first one's answer.
+    const kept = await publishStored(store, hostedAnswerKey(work, key), HostedAnswerFileSchema, file);
     if (!this.#answers.has(key)) this.#spent = addSpendings([this.#spent, spendingOf(kept)]);
     this.#answers.set(key, kept);
     onSpent?.(this.#spent);
@@ -123,4 +130,15 @@ export class HostedLedger {
 
 function spendingOf({ promptTokens, completionTokens, usd }: HostedAnswerFile): JudgeSpending {
   return { calls: 1, cached: 0, promptTokens: promptTokens ?? 0, completionTokens: completionTokens ?? 0, usd };
+}
+
+async function readAnswers(store: Store, work: string): Promise<Map<string, HostedAnswerFile>> {
+  const prefix = hostedAnswersPrefix(work);
+  const limit = pLimit(GROUPS_AT_ONCE);
+  const read = async (name: string): Promise<[string, HostedAnswerFile][]> => {
+    const answer = await readStored(store, `${prefix}/${name}`, HostedAnswerFileSchema);
+    return answer === null ? [] : [[name.replace(/\.json$/, ''), answer]];
+  };
+  const names = await childNames(store, prefix);
+  return new Map((await Promise.all(names.map((name) => limit(() => read(name))))).flat());
 }

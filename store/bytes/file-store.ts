@@ -12,11 +12,10 @@ import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 import { openFileJournal } from './file-journal.ts';
 import { checkKey, isKey } from './keys.ts';
-import { blobRef } from './sha256.ts';
+import { blobRef, verifyBlob } from './sha256.ts';
 import type { JournalSegments, Published, Store, StoredObject } from '../store.ts';
 import { readStoreId } from './store-id.ts';
 import { asUnavailable } from './unavailable.ts';
-import { verifyBlob } from './verify-blob.ts';
 
 export class FileStore implements Store {
   readonly uri: string;

@@ -1,5 +1,5 @@
 /** A client for S3. Endpoint, region and credentials are the SDK's business: environment, profile, role. */
-import { S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 
 export interface S3Timeouts {
   connectMs: number;
@@ -21,7 +21,7 @@ export async function createS3Client({ connectMs, idleMs }: S3Timeouts): Promise
     retryMode: 'standard',
     requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs, httpAgent: AGENT, httpsAgent: AGENT },
   });
-  // A server of one's own has seldom a host name forevery bucket.
+  // A server of one's own has seldom a host name for every bucket.
   client.config.forcePathStyle = (await configuredEndpoint(client)) !== null;
   return client;
 }
@@ -36,4 +36,20 @@ export async function describeEndpoint(client: S3Client): Promise<string | null>
 /** AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or the profile's. */
 async function configuredEndpoint({ config }: S3Client): Promise<string | null> {
   return (await config.serviceConfiguredEndpoint?.()) ?? null;
+}
+
+/**
+ * An address of an object that works without credentials, for a while: it is a key itself. `uri` is `s3://BUCKET/PREFIX`, as
+ * `openStore` takes it.
+ */
+export async function presignObject(uri: string, key: string, seconds: number): Promise<string> {
+  const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner');
+  const [bucket = '', ...names] = uri.slice('s3://'.length).split('/');
+  const client = await createS3Client(S3_TIMEOUTS);
+  try {
+    const command = new GetObjectCommand({ Bucket: bucket, Key: [...names, key].join('/') });
+    return await getSignedUrl(client, command, { expiresIn: seconds });
+  } finally {
+    client.destroy();
+  }
 }

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
+  AbortMultipartUploadCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
@@ -12,6 +13,7 @@ import {
   type ListObjectsV2CommandOutput,
   type S3Client,
 } from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
 import pLimit from 'p-limit';
 
 import { TemperError } from '../../core/failures.ts';
@@ -19,7 +21,6 @@ import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
 import type { StoredObject } from '../store.ts';
 import { checkKey } from './keys.ts';
 import { asS3Failure, isChecksumMismatch, isContended, isTaken, isUnexplained, type S3Place } from './s3-failures.ts';
-import { uploadInParts } from './s3-multipart.ts';
 
 export interface S3Bucket {
   client: S3Client;
@@ -237,6 +238,26 @@ async function orNull<T>(asking: Promise<T>, missing: 'NoSuchKey' | 'NotFound'):
     return await asking;
   } catch (error) {
     if (error instanceof Error && error.name === missing) return null;
+    throw error;
+  }
+}
+
+/** A large object: it is there once all of its parts are, and not before. */
+async function uploadInParts(
+  client: S3Client,
+  object: { Bucket: string; Key: string },
+  bytes: Uint8Array,
+  partBytes: number,
+): Promise<void> {
+  const params = { ...object, Body: bytes, ChecksumAlgorithm: 'CRC32' as const };
+  const upload = new Upload({ client, params, partSize: partBytes, leavePartsOnError: true });
+  try {
+    await upload.done();
+  } catch (error) {
+    // The library's own abort would hide the failure behind its own, for which there may be no permission.
+    const { uploadId: UploadId } = upload;
+    if (UploadId !== undefined)
+      await client.send(new AbortMultipartUploadCommand({ ...object, UploadId })).catch(() => undefined);
     throw error;
   }
 }

@@ -13,10 +13,9 @@ import { createS3Client, describeEndpoint, S3_TIMEOUTS, type S3Timeouts } from '
 import { openS3Journal, type UploadLimits } from './s3-journal.ts';
 import { repeat, S3Objects } from './s3-objects.ts';
 import { Spool } from './s3-spool.ts';
-import { blobRef } from './sha256.ts';
+import { blobRef, verifyBlob } from './sha256.ts';
 import type { JournalSegments, Published, Store, StoredObject } from '../store.ts';
 import { readStoreId } from './store-id.ts';
-import { verifyBlob } from './verify-blob.ts';
 
 export interface S3Address {
   bucket: string;

@@ -11,7 +11,15 @@ import { wellFormedJson } from '../../core/json-text.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import { decodeAround, encodeRecord } from '../bytes/journal-records.ts';
-import { namedConversationKey, recordingChunkKey, recordingChunkPrefix, recordingsPrefix } from '../layout.ts';
+import {
+  conversationFeedbackPrefix,
+  feedbackPrefix,
+  namedConversationKey,
+  namedConversationsPrefix,
+  recordingChunkKey,
+  recordingChunkPrefix,
+  recordingsPrefix,
+} from '../layout.ts';
 import type { JournalSegments, Store } from '../store.ts';
 import { childNames } from './children.ts';
 import { parseStored, RecordingSchema } from './file-schemas.ts';
@@ -23,6 +31,7 @@ import {
   newAnswerId,
   newChunk,
   ownConversation,
+  startOfChunk,
 } from './recording-ids.ts';
 
 export type Untrainable = NonNullable<Recording['untrainable']>;
@@ -175,4 +184,27 @@ export async function* readRecordings(store: Store, run: string, onDamage?: OnDa
 export async function findRecording(store: Store, run: string, answer: string): Promise<Recording | null> {
   const recordings = await readChunk(store, run, chunkOf(answer));
   return recordings.find(({ id }) => id === answer) ?? null;
+}
+
+/** Removes recordings, and the feedback and names that are as old. Resolves to the number of chunks that went. */
+export async function removeRecordings(store: Store, run: string, beforeMs: number): Promise<number> {
+  const wholeMs = beforeMs - CHUNK_LIMITS.ageMs;
+  const old = (await listChunks(store, run)).filter((chunk) => startOfChunk(chunk) <= wholeMs);
+  for (const chunk of old) await store.removeFolder(recordingChunkPrefix(run, chunk));
+  // Not before the recordings that they are of: a chunk stays until all of it is old.
+  await removeFeedback(store, run, wholeMs);
+  for await (const name of store.describe(namedConversationsPrefix(run)))
+    if (name.modifiedAtMs < wholeMs) await store.removeUnchanged(name);
+  return old.length;
+}
+
+/** Whole conversations: a gap in their numbers would be filled again. */
+async function removeFeedback(store: Store, run: string, beforeMs: number): Promise<void> {
+  const newest = new Map<string, number>();
+  for await (const { key, modifiedAtMs } of store.describe(feedbackPrefix(run))) {
+    const conversation = key.slice(feedbackPrefix(run).length + 1).split('/')[0]!;
+    newest.set(conversation, Math.max(modifiedAtMs, newest.get(conversation) ?? 0));
+  }
+  for (const [conversation, modifiedAtMs] of newest)
+    if (modifiedAtMs < beforeMs) await store.removeFolder(conversationFeedbackPrefix(run, conversation));
 }

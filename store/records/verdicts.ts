@@ -7,7 +7,7 @@ import type { JudgeSpending } from '../../core/contract.ts';
 import { TemperError } from '../../core/failures.ts';
 import { spendingOf } from '../../core/judge-spending.ts';
 import { childNames } from './children.ts';
-import { AnswerFileSchema, publishStored, readStored, tolerant } from './file-schemas.ts';
+import { AnswerFileSchema, publishStored, QuestionFileSchema, readStored, tolerant } from './file-schemas.ts';
 import { Ledger } from './ledger.ts';
 import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
@@ -94,4 +94,34 @@ export async function readGroupSpending(store: Store, place: GroupPlace): Promis
   const names = (await childNames(store, prefix)).filter((name) => ANSWER_NAME.test(name));
   const answers = await Promise.all(names.map((name) => readStored(store, `${prefix}/${name}`, AnswerFileSchema)));
   return spendingOf(answers.filter((answer) => answer !== null));
+}
+
+export interface JudgeQuestion {
+  /** Its hash: the key of its verdict. */
+  readonly key: string;
+  /** Null: it was not kept. */
+  readonly asked: JudgeQuestionFile | null;
+  readonly answers: readonly JudgeAnswerFile[];
+}
+
+const NAME = /^([0-9a-f]{64})\.(question|\d+)\.json$/;
+
+/** What a judge was asked about a group, and what it answered. Several, if the agent's rubric or judge changed while the group was judged. */
+export async function readJudgeQuestions(store: Store, place: GroupPlace): Promise<JudgeQuestion[]> {
+  const prefix = layout.groupAnswersPrefix(place);
+  const found = (await childNames(store, prefix)).flatMap((name) => {
+    const [, key, part] = NAME.exec(name) ?? [];
+    return key === undefined || part === undefined ? [] : [{ key, part }];
+  });
+  const questions = [...new Set(found.map(({ key }) => key))].map(async (key) => {
+    const parts = found.filter((each) => each.key === key).map(({ part }) => part);
+    const numbers = parts.filter((part) => part !== 'question').toSorted((a, b) => Number(a) - Number(b));
+    const answers = numbers.map((number) => readStored(store, `${prefix}/${key}.${number}.json`, AnswerFileSchema));
+    return {
+      key,
+      asked: await readStored(store, `${prefix}/${key}.question.json`, QuestionFileSchema),
+      answers: (await Promise.all(answers)).filter((answer) => answer !== null),
+    };
+  });
+  return Promise.all(questions);
 }

@@ -50,17 +50,11 @@ export async function readVocabulary(store: Store, run: string): Promise<StoredV
 
 /** The blob with the pieces; null if it is not there. */
 export async function findVocabulary(store: Store, run: string): Promise<BlobRef | null> {
-  const ref = await readVocabularyRef(store, run);
+  const ref = (await readStored(store, vocabularyKey(run), VocabularyFileSchema))?.pieces ?? null;
   return ref === null || (await store.blobBytes(ref)) === null ? null : ref;
 }
 
-/** The blob that the run names. */
-export async function readVocabularyRef(store: Store, run: string): Promise<BlobRef | null> {
-  const file = await readStored(store, vocabularyKey(run), VocabularyFileSchema);
-  return file === null ? null : file.pieces;
-}
-
-export function parseVocabulary(packed: Uint8Array, name: string): StoredVocabulary {
+function parseVocabulary(packed: Uint8Array, name: string): StoredVocabulary {
   const { pieces, control, dropsFirstSpace } = parseStored(PiecesSchema, decodeJson(unpack(packed, name), name), name);
   const controls = new Set(control);
   return {

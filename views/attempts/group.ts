@@ -12,7 +12,7 @@ import { requirePlayed, type PlayedRecords } from './read-played.ts';
 import { findSampler, findUse, readRunInStore, type GroupUse, type RunInStore } from './step-facts.ts';
 import { verdictOf } from './verdict.ts';
 import { viewAttempt, type AttemptBounds, type AttemptFacts } from './view-attempt.ts';
-import { readJudgeQuestions, type JudgeQuestion } from '../../store/records/judge-questions.ts';
+import { readJudgeQuestions, type JudgeQuestion } from '../../store/records/verdicts.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { planQuestion } from '../../store/records/judging/prompt.ts';
 import { viewMessage } from './messages.ts';

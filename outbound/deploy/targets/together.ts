@@ -6,7 +6,7 @@
 import type { DeployOptions } from '../../../core/contract-deploy.ts';
 import { TemperError } from '../../../core/failures.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
-import { presignObject } from '../../../store/bytes/s3-presign.ts';
+import { presignObject } from '../../../store/bytes/s3-client.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
 import { callHttp, requireKey } from '../../http.ts';
 import { modelName } from './names.ts';

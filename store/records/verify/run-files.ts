@@ -1,26 +1,16 @@
-/** Files of the whole run: its configuration, scenarios, and state for display. */
+/** Files of the whole run: its configuration, scenarios and state. Others that are only for display are not verified. */
 import type { z } from 'zod';
 
 import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
 import { isUnreadable, TemperError } from '../../../core/failures.ts';
-import { parseStored, PreparedFileSchema, RunFileSchema, StepSummaryLineSchema } from '../file-schemas.ts';
+import { parseStored, PreparedFileSchema, RunFileSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
-import {
-  blobKey,
-  curvePrefix,
-  preparedKey,
-  runKey,
-  scenarioPartsKey,
-  scenariosKey,
-  stateKey,
-  vocabularyKey,
-} from '../../layout.ts';
+import { blobKey, preparedKey, runKey, scenarioPartsKey, stateKey } from '../../layout.ts';
 import { readRunTemplate } from '../chat-templates.ts';
 import { readDataset } from '../datasets.ts';
 import { blobsOfConfig } from '../references.ts';
 import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
 import { openScenarioFile, type ScenarioFile } from '../scenario-files.ts';
-import { parseVocabulary, readVocabularyRef } from '../vocabulary.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';
@@ -49,8 +39,7 @@ export async function verifyRunFiles(store: Store, run: string, findings: Findin
     findings.problem('run files', preparedKey(run), `it records other agent code than ${runKey(run)}`);
   if (prepared !== null) await verifyScenarios(store, run, prepared, findings);
   if (file !== null) await verifyBrought(store, file.config, findings);
-  await verifyVocabulary(store, run, findings);
-  return { config: file?.config ?? null, prepared, isLoop, state: await verifyDisplay(store, run, findings) };
+  return { config: file?.config ?? null, prepared, isLoop, state: await verifyState(store, run, findings) };
 }
 
 async function verifyFile<T>(store: Store, findings: Findings, key: string, schema: z.ZodType<T>): Promise<T | null> {
@@ -74,15 +63,7 @@ async function verifyScenarios(store: Store, run: string, prepared: Prepared, fi
       preparedKey(run),
       `it counts ${trainScenarios + evalScenarios} scenarios, but there are ${lines}`,
     );
-  if (file.parts !== null) return verifyPartsFile(store, run, file, findings);
-  const view = await store.read(scenariosKey(run));
-  if (view !== null && hashBytes(view) !== scenarios.sha256)
-    findings.problem(
-      'run files',
-      scenariosKey(run),
-      `it is not a copy of ${scenarios.key}`,
-      'it is only for display: delete it',
-    );
+  if (file.parts !== null) await verifyPartsFile(store, run, file, findings);
 }
 
 /** Null if a part is missing or broken, which is reported. */
@@ -123,42 +104,17 @@ async function verifyBrought(store: Store, config: RunConfig, findings: Findings
     await verify(ref.key, () => (ref === supervised?.dataset ? readDataset(store, supervised) : store.getBlob(ref)));
 }
 
-async function verifyVocabulary(store: Store, run: string, findings: Findings): Promise<void> {
-  const read = async () => {
-    const ref = await readVocabularyRef(store, run);
-    if (ref === null) return null;
-    findings.count('run files');
-    return parseVocabulary(await store.getBlob(ref), ref.key);
-  };
-  await readOrReport(findings, vocabularyKey(run), read, 'it is only for display: delete it');
-}
-
-async function verifyDisplay(store: Store, run: string, findings: Findings): Promise<RunState | null> {
-  const readDisplay = <T>(key: string, decode: (bytes: Uint8Array) => T): Promise<T | null> =>
-    readOrReport(findings, key, async () => {
-      const bytes = await store.read(key);
-      if (bytes === null) return null;
-      findings.count('run files');
-      return decode(bytes);
-    });
-  for await (const key of store.list(curvePrefix(run)))
-    await readDisplay(key, (bytes) =>
-      decodeJsonLines(bytes, key).map((line) => parseStored(StepSummaryLineSchema, line, key)),
-    );
-  return readDisplay(stateKey(run), (bytes) => parseState(decodeJson(bytes, stateKey(run)), run));
-}
-
-async function readOrReport<T>(
-  findings: Findings,
-  key: string,
-  look: () => Promise<T | null>,
-  remedy = REWRITTEN,
-): Promise<T | null> {
+/** Of the files for display, the one that says how far the run has come. */
+async function verifyState(store: Store, run: string, findings: Findings): Promise<RunState | null> {
+  const key = stateKey(run);
+  const bytes = await store.read(key);
+  if (bytes === null) return null;
+  findings.count('run files');
   try {
-    return await look();
+    return parseState(decodeJson(bytes, key), run);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
-    findings.problem('run files', key, 'it cannot be read', remedy);
+    findings.problem('run files', key, 'it cannot be read', REWRITTEN);
     return null;
   }
 }

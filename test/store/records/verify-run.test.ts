@@ -39,7 +39,7 @@ test('a whole run has no problems, and everything in it was looked at', async ()
   expect(findings.problems).toEqual([]);
   expect(findings.notes).toEqual([]);
   expect(counts(findings)).toEqual({
-    'run files': 5,
+    'run files': 4,
     manifests: 3,
     parents: 2,
     adapters: 4,
@@ -56,7 +56,7 @@ describe('supervised steps', () => {
     await makeRun(store, { warmStart: 2, evals: { 2: 0.5 } });
     const findings = await verify();
     expect(findings.problems).toEqual([]);
-    expect(counts(findings)).toMatchObject({ manifests: 4, rollouts: 2, evaluations: 1, 'run files': 6 });
+    expect(counts(findings)).toMatchObject({ manifests: 4, rollouts: 2, evaluations: 1, 'run files': 5 });
     expect(await findPosition(store, 'demo')).toMatchObject({ step: 3, dealt: 2, emptySteps: 0 });
   });
 
@@ -133,7 +133,7 @@ test('a name that no run has is bad input', async () => {
 
 describe('one flipped bit', () => {
   /** Every file under a hash, a bit near its beginning, its middle and its end. */
-  const isDisplay = (file: string) => /times\.json$|state\.json$|\/steps\/\d+\.\d+\.jsonl$/.test(file);
+  const isDisplay = (file: string) => /scenarios\.jsonl$|times\.json$|state\.json$|\/steps\/\d+\.\d+\.jsonl$/.test(file);
 
   test('is found in every file that a hash covers, and the file is named', async () => {
     await makeRun(store, { still: 1, evals: { 0: 0.25, 3: 1 } });
@@ -233,7 +233,7 @@ test('weights that were pruned are no problem, weights that are gone without a w
 test('the chat template of a run is there, with its own bytes', async () => {
   const { config } = await makeRun(store, { chatTemplate: 'said: {{ messages[0].content }}' });
   const findings = await verify();
-  expect([findings.problems, counts(findings)['run files']]).toEqual([[], 6]);
+  expect([findings.problems, counts(findings)['run files']]).toEqual([[], 5]);
   const key = `blobs/${config.rollout.chatTemplateSha256}`;
   flip(key, 3);
   expect((await verify()).problems).toMatchObject([{ object: key, finding: expect.stringContaining('other bytes') }]);

@@ -95,18 +95,6 @@ test('a whole run is verified without a finding', async () => {
   expect(await problems()).toEqual([]);
 });
 
-test('a broken vocabulary is a finding that says what to do', async () => {
-  const sha256 = await makeWhole();
-  await store.replace(vocabularyKey('demo'), Buffer.from('{'));
-  expect(await problems()).toEqual([
-    expect.objectContaining({ object: vocabularyKey('demo'), remedy: 'it is only for display: delete it' }),
-  ]);
-  rmSync(join(root, 'here', vocabularyKey('demo')));
-  rmSync(join(root, 'here', blobKey(sha256)));
-  await publish('demo', gzipSync('{}'));
-  expect(await problems()).toHaveLength(1);
-});
-
 test('a copy has the vocabulary and what was computed of each token', async () => {
   await makeWhole();
   await copy(store, other());

@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { keepFor } from '../../../cli/serve/start-recording.ts';
 import { closeFeedback, readRatedConversations } from '../../../store/records/feedback.ts';
-import { removeRecordings } from '../../../store/records/remove-recordings.ts';
+import { removeRecordings } from '../../../store/records/recordings.ts';
 import { askAt } from './asking.ts';
 import { ALL, FEEDBACK_KEY, KEY, recordingServer, user } from './recording-server.ts';
 
