@@ -77,7 +77,7 @@ export interface FinishedGroup<S extends Scenario = Scenario> {
 /** For each attempt in order: its reward, or, for an agent with weights, those that its rollout did not return. */
 type GroupRewards = readonly (number | PartialRewards)[];
 
-export interface GatewayOptions {
+interface GatewayOptions {
   /** Changes each request of the process; see `Rewrite`. */
   rewrite?: Rewrite;
 }

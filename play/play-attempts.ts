@@ -322,6 +322,6 @@ function describeWait(clocks: readonly OutageClock[]): EngineWait | null {
 }
 
 /** A journal that nobody will read: for what is not durable. */
-export function inMemorySegments(): JournalSegments {
+function inMemorySegments(): JournalSegments {
   return { existing: [], append: () => undefined, close: () => undefined };
 }

@@ -49,7 +49,7 @@ function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
 }
 
 /** Name of a value in errors: a flag, or a setting of `temper set`. */
-export interface ValueNaming {
+interface ValueNaming {
   readonly name: string;
   /** Text before a value, e.g. `--steps ` or `steps=`. */
   readonly prefix: string;
@@ -116,11 +116,11 @@ const NUMBERS: Readonly<Record<NumberFlag['kind'], string>> = {
 };
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 
-export function isNumberFlag(flag: Flag): flag is NumberFlag {
+function isNumberFlag(flag: Flag): flag is NumberFlag {
   return Object.hasOwn(NUMBERS, flag.kind);
 }
 
-export function readNumber(flag: NumberFlag, given: string, naming: ValueNaming): number {
+function readNumber(flag: NumberFlag, given: string, naming: ValueNaming): number {
   const text = given.trim();
   const { kind, placeholder } = flag;
   const { minimum, maximum } = kind === 'port' ? { ...PORTS, ...flag } : flag;

@@ -159,7 +159,7 @@ export function quoted(text: string): string {
 }
 
 /** A text, a number, a boolean, or a list of them. */
-export function literal(value: unknown): string {
+function literal(value: unknown): string {
   if (typeof value === 'string') return quoted(value);
   return Array.isArray(value) ? `[${value.map(literal).join(', ')}]` : String(value);
 }

@@ -74,7 +74,7 @@ function keepAdapter({ train }: RunOptions, options: Record<string, unknown>): v
   if (train?.lora === null) setPath(options, LORA.split('.'), {});
 }
 
-export function checkField(
+function checkField(
   { path, because }: RunFlag,
   value: unknown,
   { name, help }: { readonly name: string; readonly help: string },

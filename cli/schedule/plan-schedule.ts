@@ -69,14 +69,14 @@ function asTemplate({ production: _production, ...config }: RunConfig): RunConfi
   return { ...config, parent: null };
 }
 
-export function checkScheduleName(name: string): string {
+function checkScheduleName(name: string): string {
   if (NAME_PATTERN.test(name) && name.length <= MAX_SCHEDULE_NAME) return name;
   throw new UsageError(
     `--name must be lower case letters, digits and ._- (at most ${MAX_SCHEDULE_NAME}, the first a letter or digit), got ${JSON.stringify(name)}; pass --name nightly`,
   );
 }
 
-export function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
+function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
   if (every !== null) return { text: `every ${every}`, everyMs: parseInterval(every), cron: null };
   if (cron !== null) return { text: `cron ${parseCron(cron)}`, everyMs: null, cron: parseCron(cron) };
   throw new UsageError("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");

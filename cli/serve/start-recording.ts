@@ -1,8 +1,7 @@
 /** Work of `temper serve --record` beside the server: writer, feedback, and retention. */
 import { badConfig } from '../../core/failures.ts';
 import { RecordedAnswers } from '../../store/records/recorded-answers.ts';
-import { RecordingWriter } from '../../store/records/recordings.ts';
-import { removeRecordings } from '../../store/records/recordings.ts';
+import { RecordingWriter, removeRecordings } from '../../store/records/recordings.ts';
 import type { RedactConversation } from '../../store/records/served-conversation.ts';
 import type { Store } from '../../store/store.ts';
 import { AnswerRecorder } from '../../workers/serving/recording/answer-recorder.ts';

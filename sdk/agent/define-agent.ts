@@ -18,9 +18,8 @@ import { findProblem } from './check-agent.ts';
 import type { External } from '../../play/external.ts';
 import type { Ruler } from '../../play/judge/ruler.ts';
 import type { NoResources, Resources } from '../../play/resources/resource.ts';
-import type { RoleResult } from '../../play/roles/role-definition.ts';
+import type { RoleDefinitions, RoleResult } from '../../play/roles/role-definition.ts';
 import type { ModelClient } from '../../play/transports/model-client.ts';
-import type { RoleDefinitions } from '../../play/roles/role-definition.ts';
 
 /** Parts that every kind of agent has. */
 interface Parts<S extends Scenario, R extends Resources> extends AgentParts<S> {

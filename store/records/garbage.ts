@@ -11,7 +11,7 @@ import { readStoreIndex, type IndexedRun } from './store-index.ts';
 
 export type GarbageKind = 'unfinished' | 'blob' | 'journal' | 'folder';
 
-export interface Garbage extends StoredObject {
+interface Garbage extends StoredObject {
   kind: GarbageKind;
   /** Run of a journal or a folder. */
   run: string | null;

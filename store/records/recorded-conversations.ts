@@ -7,7 +7,7 @@ import { RecordedAnswers } from './recorded-answers.ts';
 import { readRecordings, type OnDamage, type Untrainable } from './recordings.ts';
 
 /** Answers of one checkpoint. */
-export interface PolicyTally {
+interface PolicyTally {
   policy: string;
   answers: number;
   conversations: number;

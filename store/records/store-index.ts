@@ -18,7 +18,7 @@ import { readFirings, type Firing, type ScheduleFile } from './schedules.ts';
 import { readServers } from './servers.ts';
 import { findLastAnswering } from './serving-checkpoint.ts';
 
-export interface IndexedStep extends StepPlace {
+interface IndexedStep extends StepPlace {
   readonly commit: Commit;
   readonly pruned: Pruned;
 }
@@ -36,7 +36,7 @@ export interface IndexedRun {
   readonly named: readonly string[];
 }
 
-export interface IndexedSchedule {
+interface IndexedSchedule {
   readonly name: string;
   /** Null once it was deleted. */
   readonly file: ScheduleFile | null;

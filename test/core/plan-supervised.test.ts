@@ -138,7 +138,11 @@ test.each([
     {},
     'supervised.steps must be fewer than steps (the run plays its agent after them), got 6; lower supervised.steps to 5',
   ],
-  [{ ...SUPERVISED, heldOut: 10 }, {}, 'supervised.heldOut must be fewer than the examples, got 10; lower supervised.heldOut to 9'],
+  [
+    { ...SUPERVISED, heldOut: 10 },
+    {},
+    'supervised.heldOut must be fewer than the examples, got 10; lower supervised.heldOut to 9',
+  ],
   [
     { ...SUPERVISED, learningRate: 1 },
     {},

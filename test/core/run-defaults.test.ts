@@ -99,14 +99,23 @@ test('a schedule that falls keeps a tenth', () => {
 });
 
 test.each([
-  [{ groupSize: 4, minimumGroupSize: 5 }, 'minimumGroupSize must be at most groupSize, got 5; lower minimumGroupSize to 4, or raise groupSize'],
+  [
+    { groupSize: 4, minimumGroupSize: 5 },
+    'minimumGroupSize must be at most groupSize, got 5; lower minimumGroupSize to 4, or raise groupSize',
+  ],
   [{ steps: 3, warmupSteps: 3 }, 'warmupSteps must be fewer than steps, got 3; lower warmupSteps to 2, or raise steps'],
-  [{ finalLearningRateShare: 0.5 }, 'finalLearningRateShare 0.5 has no effect with learningRateSchedule constant; set learningRateSchedule to linear or cosine, or leave finalLearningRateShare out'],
+  [
+    { finalLearningRateShare: 0.5 },
+    'finalLearningRateShare 0.5 has no effect with learningRateSchedule constant; set learningRateSchedule to linear or cosine, or leave finalLearningRateShare out',
+  ],
   [
     { train: { loss: { name: 'grpo' as 'cispo' } } },
     'loss.name must be one of cispo, ppo, gspo, dppo, sapo, importance_sampling, got "grpo"; leave loss.name out for cispo',
   ],
-  [{ groupsPerStep: 2001 }, 'groupsPerStep must be at most 2000, got 2001; lower groupsPerStep to 2000, or raise steps'],
+  [
+    { groupsPerStep: 2001 },
+    'groupsPerStep must be at most 2000, got 2001; lower groupsPerStep to 2000, or raise steps',
+  ],
   [{ train: { loss: { dualClip: 3 } } }, 'loss.dualClip 3 has no effect with the loss cispo (only ppo uses it)'],
   [{ train: { loss: { name: 'ppo' } } }, 'loss.name ppo has no effect: with a single update'],
   [{ train: { loss: { name: 'importance_sampling' } } }, 'leave loss.name out'],
@@ -130,7 +139,10 @@ test.each([
   ],
   [{ train: { loss: { name: 'dppo', maxShift: 0.1 } } }, 'loss.name dppo and loss.maxShift 0.1 have no effect'],
   [{ train: { reduction: 'constant' } }, 'reduction constant must be given reductionTokens'],
-  [{ train: { correctionCap: 3 } }, 'correctionCap 3 has no effect with correction none; set correction, or leave correctionCap out'],
+  [
+    { train: { correctionCap: 3 } },
+    'correctionCap 3 has no effect with correction none; set correction, or leave correctionCap out',
+  ],
   [
     { train: { klCoefficient: 0, klAs: 'reward' } },
     'klAs reward has no effect with klCoefficient 0; set klCoefficient, or leave klAs out',

@@ -41,17 +41,20 @@ describe.each(PAGES.filter((page) => linesOf(page).length > 0))('%s', (page) => 
   });
 });
 
-test.each(PAGES.filter((page) => !HISTORY.has(page) && spansOf(page).length > 0))('%s names commands and flags that exist', (page) => {
-  for (const span of spansOf(page)) {
-    const [name = '', ...rest] = span.split(/[\s|]+/);
-    const command = COMMANDS.find((each) => each.name === name);
-    expect(command, `temper ${span}`).toBeDefined();
-    const own = [command!, ...(command!.actions ?? [])].flatMap(({ flags }) => Object.keys(flags));
-    const known = ['help', ...own];
-    for (const flag of rest.flatMap((word) => /^\[?--([a-z0-9-]+)/.exec(word)?.[1] ?? []))
-      expect(known, `temper ${span}`).toContain(flag);
-  }
-});
+test.each(PAGES.filter((page) => !HISTORY.has(page) && spansOf(page).length > 0))(
+  '%s names commands and flags that exist',
+  (page) => {
+    for (const span of spansOf(page)) {
+      const [name = '', ...rest] = span.split(/[\s|]+/);
+      const command = COMMANDS.find((each) => each.name === name);
+      expect(command, `temper ${span}`).toBeDefined();
+      const own = [command!, ...(command!.actions ?? [])].flatMap(({ flags }) => Object.keys(flags));
+      const known = ['help', ...own];
+      for (const flag of rest.flatMap((word) => /^\[?--([a-z0-9-]+)/.exec(word)?.[1] ?? []))
+        expect(known, `temper ${span}`).toContain(flag);
+    }
+  },
+);
 
 describe('scripts', () => {
   /** `node --import SPECIFIER FILE`, in a block or in the middle of a text. */

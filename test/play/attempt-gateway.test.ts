@@ -54,7 +54,9 @@ test('the key gives no reward, and ends with the attempt', async () => {
     engine,
     async ({ gateway }) => {
       address = await gateway();
-      return { reward: (await post(address, '/attempt/result', 1).catch(() => ({ status: 0 }))).status === 204 ? 1 : 0 };
+      return {
+        reward: (await post(address, '/attempt/result', 1).catch(() => ({ status: 0 }))).status === 204 ? 1 : 0,
+      };
     },
     { rollout: ROLLOUT },
   );

@@ -285,9 +285,10 @@ def test_divergence_is_charged_and_older_samplers_are_checked(store: FileStore):
     commits = [step(store, trainer, checkpoints[0], 1)]
     checkpoints.append(commits[0].checkpoint("demo"))
     # What `sampled_groups` samples is sampled from this base model, which is the first checkpoint.
-    groups = sampled_groups(checkpoints[0].adapter_sha256, 2)
+    sampled_by = checkpoints[0].adapter_sha256
+    groups = [replace(group, sampled_by=sampled_by) for group in sampled_groups(sampled_by, 2)]
     config = train_config(lora=None, kl_coefficient=0.1)
-    work = train_input(store, checkpoints[1], groups, train=config, sampler=sampler_of(checkpoints[0]))
+    work = train_input(store, checkpoints[1], groups, train=config, samplers=[sampler_of(checkpoints[0])])
     commit = trainer.train(work, never).commit
     metrics = commit.manifest.metrics
     assert metrics["staleness"] == 1

@@ -30,28 +30,37 @@ export async function verifyStepVerdict(
   played: PlayedStep,
   groups: readonly (DecidedGroup | null)[],
 ): Promise<Taken | null> {
-  const { findings, isLoop } = context;
+  const { isLoop } = context;
   const { step, isDone } = played;
   const config = plannedConfig(context, step);
   if (isLoop || step.step === 0 || (config !== null && isSupervisedStep(config, step.step))) return null;
-  const key = stepVerdictKey(step);
   const verdict = await readVerdict(context, played);
   const window = config && openWindow(context, played, config, groups);
   if (config === null || window === null) return UNKNOWN;
+  if (verdict !== null) return verifyChoice(context, played, verdict, { config, window });
   // What else is complete by now does not matter without further groups: the choice can be made again.
-  if (verdict === null)
-    return { position: window, chosen: isDone && !hasWindow(config) ? chooseKnown(config, window) : [] };
-  compareInputs(context, key, verdict.inputsSha256, planJudging(config, window).inputsSha256);
-  const decided = verdict.groups.map((ref) => decidedIn(context, step, ref, (group) => isFresh(config, group), window));
+  return { position: window, chosen: isDone && !hasWindow(config) ? chooseKnown(config, window) : [] };
+}
+
+function verifyChoice(
+  context: VerifyContext,
+  { step }: PlayedStep,
+  { inputsSha256, groups }: StepVerdict,
+  { config, window }: { config: RunConfig; window: RunPosition },
+): Taken {
+  const { findings } = context;
+  const key = stepVerdictKey(step);
+  compareInputs(context, key, inputsSha256, planJudging(config, window).inputsSha256);
+  const decided = groups.map((ref) => decidedIn(context, step, ref, (group) => isFresh(config, group), window));
   const leaving = decided.filter((group) => group !== null);
   if (leaving.length < decided.length) {
     findings.problem('verdicts', key, 'it names a group that was not open, or not decided');
     return UNKNOWN;
   }
-  const stored = verdict.groups.map((group) => toGroupVerdict(group, group.rewards, dealtAt(group)));
+  const stored = groups.map((group) => toGroupVerdict(group, group.rewards, dealtAt(group)));
   const chosen = leaving.map(({ result }) => result);
   const isWhole = hasWindow(config) || canonicalJson(chosen) === canonicalJson(chooseKnown(config, window));
-  if (!isWhole || canonicalJson(toStepVerdict(verdict.inputsSha256, leaving).groups) !== canonicalJson(stored))
+  if (!isWhole || canonicalJson(toStepVerdict(inputsSha256, leaving).groups) !== canonicalJson(stored))
     findings.problem('verdicts', key, 'it decides otherwise than follows from the groups of its step');
   return { position: window, chosen };
 }

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import { CostLedger, type Prepared, type RunConfig, type RunState } from '../../../core/contract.ts';
+import type { CostLedger, Prepared, RunConfig, RunState } from '../../../core/contract.ts';
 import { EMPTY_LEDGER } from '../../../core/costs.ts';
 import { restorePosition, storePosition } from '../../../core/plan-step.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';

@@ -133,7 +133,8 @@ test('a name that no run has is bad input', async () => {
 
 describe('one flipped bit', () => {
   /** Every file under a hash, a bit near its beginning, its middle and its end. */
-  const isDisplay = (file: string) => /scenarios\.jsonl$|times\.json$|state\.json$|\/steps\/\d+\.\d+\.jsonl$/.test(file);
+  const isDisplay = (file: string) =>
+    /scenarios\.jsonl$|times\.json$|state\.json$|\/steps\/\d+\.\d+\.jsonl$/.test(file);
 
   test('is found in every file that a hash covers, and the file is named', async () => {
     await makeRun(store, { still: 1, evals: { 0: 0.25, 3: 1 } });

@@ -50,7 +50,8 @@ export async function openStack(
 }
 
 /** In a process of its own, as a command line would. */
-export const holdStack = (project: string): Holder => hold({ project: withStandby(project), agentFile: null, commands: STAND_INS });
+export const holdStack = (project: string): Holder =>
+  hold({ project: withStandby(project), agentFile: null, commands: STAND_INS });
 
 export function stackFile(project: string): StackFile {
   const stack = readStackFile(join(project, '.temper', 'stack.json'));
