@@ -15,7 +15,7 @@ import { parseSettings } from './settings.ts';
 import { startRun } from './start-run.ts';
 import { tellRun, type Rollback } from './steer-run.ts';
 
-interface RolledBack {
+export interface RolledBack {
   readonly run: string;
   readonly kept: number;
   /** Last finished step. */

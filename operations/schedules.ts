@@ -3,6 +3,7 @@ import { shortModelName } from '../core/describe-config.ts';
 import { plural } from '../core/format.ts';
 import { defineOperation } from './operation.ts';
 import type { ScheduleSummary } from './schedule-summary.ts';
+import type { Period } from './steer-schedule.ts';
 
 const work = () => import('./steer-schedule.ts');
 
@@ -122,7 +123,9 @@ export const scheduleBackfill = defineOperation({
   effect: 'pays',
   needsServer: true,
   run: async ({ name, from, to }, place) => (await work()).backfillSchedule(place, { name, from, to }),
-  lines: ({ name, from, to }) => [`${name} runs for each of its times from ${from} to ${to}, one run after the other`],
+  lines: ({ name, from, to }: Period) => [
+    `${name} runs for each of its times from ${from} to ${to}, one run after the other`,
+  ],
 });
 
 export const scheduleDelete = defineOperation({

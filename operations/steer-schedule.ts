@@ -51,7 +51,7 @@ async function trigger(handle: ScheduleHandle, name: string): Promise<void> {
   await handle.trigger(ScheduleOverlapPolicy.SKIP);
 }
 
-interface Period {
+export interface Period {
   readonly name: string;
   readonly from: string;
   readonly to: string;

@@ -2,6 +2,7 @@
 import { describeChange, SETTINGS } from '../core/settings.ts';
 import { REASON_FLAG, RUN_ARGUMENT } from './flags.ts';
 import { defineOperation } from './operation.ts';
+import type { RolledBack } from './roll-back.ts';
 
 const work = () => import('./steer-run.ts');
 
@@ -119,7 +120,7 @@ export const rollback = defineOperation({
   button: { label: 'Roll back', states: LIVE, isDangerous: true },
   says: async (input, place) => (await work()).sayRollback(place, input),
   run: async (input, place) => (await import('./roll-back.ts')).rollBackRun(place, input),
-  lines: ({ run, kept, undone, isAgain, first }) => [
+  lines: ({ run, kept, undone, isAgain, first }: RolledBack) => [
     `${run} ${first ? `goes back from step ${undone} to step ${kept}` : `is already going back to step ${kept}`}; see temper show ${run} for its branch${
       isAgain ? '; if no worker is running, start temper train or temper dev --agent FILE' : ''
     }`,
