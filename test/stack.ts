@@ -24,6 +24,7 @@ import { codeCommand, codeFile } from './compiled.ts';
 import type { Aim, Hit, ProcessName } from './crash/points/protocol.ts';
 import type { HoldOptions } from './hold-stack.ts';
 import { until } from './until.ts';
+import { isPosition, untimedPosition } from './untimed.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CONFIG_FILE = 'temporal.config.ts';
@@ -257,14 +258,18 @@ export class Project {
     return this.log('gpu-worker').filter(isOne).length;
   }
 
-  /** All the bytes of a run that stand under a hash: manifests, rollouts, verdicts, by their name in the run. */
+  /** The bytes of a run that are the same however often it was killed: manifests, rollouts, verdicts, by their name in the run. */
   committed(run: string): Record<string, string> {
     const folder = this.path('store', 'runs', run, 'branches');
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
       /\.(json|gz|safetensors)$/.test(file),
     );
     const kept = files.filter((file) => !file.endsWith('.times.json')).toSorted();
-    return Object.fromEntries(kept.map((file) => [file, readFileSync(join(folder, file)).toString('base64')]));
+    const read = (file: string): Buffer => {
+      const bytes = readFileSync(join(folder, file));
+      return isPosition(file) ? untimedPosition(bytes) : bytes;
+    };
+    return Object.fromEntries(kept.map((file) => [file, read(file).toString('base64')]));
   }
 
   /** Commands that were started here end. */

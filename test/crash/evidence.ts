@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { isPosition, untimedPosition } from '../untimed.ts';
 import type { Pass, ProcessName } from './points/protocol.ts';
 import { STEPS, type World } from './world.ts';
 
@@ -175,7 +176,10 @@ function filesIn(folder: string): string[] {
 }
 
 function hashFile(file: string): string {
-  return createHash('sha256').update(readIfThere(file)).digest('hex');
+  const bytes = readIfThere(file);
+  return createHash('sha256')
+    .update(isPosition(file) ? untimedPosition(bytes) : bytes)
+    .digest('hex');
 }
 
 function readIfThere(file: string): Buffer {
