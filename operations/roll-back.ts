@@ -10,20 +10,11 @@ import type { Store } from '../store/store.ts';
 import { describeServerFailure } from '../workers/connection/connection.ts';
 import { rollbackUpdate, type RollbackRequest } from '../workflows/messages.ts';
 import type { Place } from './operation.ts';
+import type { RolledBack } from './results.ts';
 import { requireServer } from './server.ts';
 import { parseSettings } from './settings.ts';
 import { startRun } from './start-run.ts';
 import { tellRun, type Rollback } from './steer-run.ts';
-
-export interface RolledBack {
-  readonly run: string;
-  readonly kept: number;
-  /** Last finished step. */
-  readonly undone: number;
-  readonly first: boolean;
-  /** True if the run had ended and its workflow was started again. */
-  readonly isAgain: boolean;
-}
 
 export async function rollBackRun(place: Place, { run, step, set, reason }: Rollback): Promise<RolledBack> {
   const settings = set.length === 0 ? null : parseSettings(set);

@@ -2,8 +2,7 @@
 import { shortModelName } from '../core/describe-config.ts';
 import { plural } from '../core/format.ts';
 import { defineOperation } from './operation.ts';
-import type { ScheduleSummary } from './schedule-summary.ts';
-import type { Period } from './steer-schedule.ts';
+import type { Period, ScheduleSummary } from './results.ts';
 
 const work = () => import('./steer-schedule.ts');
 

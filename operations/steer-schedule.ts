@@ -4,8 +4,9 @@ import { badConfig, WorkFailed } from '../core/failures.ts';
 import { formatTime } from '../core/format.ts';
 import { recordScheduleDeleted } from '../store/records/schedules.ts';
 import type { Place } from './operation.ts';
+import type { Period, ScheduleSummary } from './results.ts';
 import { withSchedule, withSchedules } from './schedule-server.ts';
-import { listSchedules, summariseSchedule, type ScheduleSummary } from './schedule-summary.ts';
+import { listSchedules, summariseSchedule } from './schedule-summary.ts';
 
 export async function findSchedules(place: Place): Promise<ScheduleSummary[]> {
   const store = await place.store();
@@ -49,12 +50,6 @@ async function trigger(handle: ScheduleHandle, name: string): Promise<void> {
     throw new WorkFailed(`${name} was not triggered because a run is in progress; see temper schedule show ${name}`);
   // Temporal lets a trigger overlap by default: two runs would start from the same checkpoint.
   await handle.trigger(ScheduleOverlapPolicy.SKIP);
-}
-
-export interface Period {
-  readonly name: string;
-  readonly from: string;
-  readonly to: string;
 }
 
 export async function backfillSchedule(place: Place, { name, ...period }: Period): Promise<Period> {

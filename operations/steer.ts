@@ -2,7 +2,7 @@
 import { describeChange, SETTINGS } from '../core/settings.ts';
 import { REASON_FLAG, RUN_ARGUMENT } from './flags.ts';
 import { defineOperation } from './operation.ts';
-import type { RolledBack } from './roll-back.ts';
+import type { RolledBack } from './results.ts';
 
 const work = () => import('./steer-run.ts');
 

@@ -31,7 +31,8 @@ afterEach(async () => {
   await following;
 });
 
-const promote = async (...words: string[]) => expect((await runCli(project, ['promote', ...words])).exitCode).toBe(0);
+const cli = async (...words: string[]) => expect((await runCli(project, words)).exitCode).toBe(0);
+const promote = (...words: string[]) => cli('promote', ...words);
 const served = () => events.filter((event) => event.startsWith('switched')).length;
 
 async function follow(): Promise<void> {
@@ -55,7 +56,7 @@ test('a promoted checkpoint is loaded first and served then, and so is one that 
   await follow();
   await promote('demo@2', '--reason', 'better');
   await until('it is served', () => served() === 1);
-  await promote('demo', '--back');
+  await cli('production', 'back', 'demo');
   await until('the one before is served', () => served() === 2);
   expect(events).toEqual([
     'loading demo@2',

@@ -29,11 +29,10 @@ test('is refused with the lines that convert it', async () => {
 
 test.each([
   'train AGENT',
-  'sft chats.jsonl',
+  'train chats.jsonl',
   'schedule create AGENT --name nightly --every 1d',
   'try AGENT',
   'eval AGENT',
-  'doctor',
 ])('is refused so by temper %s, whichever name its flag is given', async (line) => {
   const chat = (content: string) =>
     JSON.stringify({ messages: ['user', 'assistant'].map((role) => ({ role, content })) });
@@ -46,6 +45,7 @@ test.each([
   expect(await complaint([...args, '--model', join(project, "a user's")])).toBe(told);
   await write(join(project, 'temporal.config.ts'), `export default { models: { mine: ${JSON.stringify(file)} } };`);
   expect(await complaint([...args, '--model', 'mine'])).toBe(told);
+  expect(await complaint(['doctor', 'model', 'mine'])).toBe(told);
 });
 
 test('another file is none either, whatever its path looks like', async () => {

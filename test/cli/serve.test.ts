@@ -84,7 +84,7 @@ describe('what is wrong is told before anything is started', () => {
     expect(await complain(['demo@9'], env)).toContain('demo@9 is not committed');
     await makeRun(store, { run: 'pruned', steps: 5 });
     await runCli(project, ['checkpoints', 'prune', 'pruned', '--keep-last', '1']);
-    expect(await complain(['pruned@1'], env)).toContain('pull STORE --with-pruned');
+    expect(await complain(['pruned@1'], env)).toContain('pull pruned STORE --with-pruned');
   });
 
   test('a port that is taken', async () => {

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { RunConfig } from '../../core/contract.ts';
+import { EMPTY_LEDGER } from '../../core/costs.ts';
 import { sha256Hex } from '../../core/hashes.ts';
 import { planGivenJudging } from '../../core/plan-given.ts';
 import { defaultRunConfig } from '../../core/run-defaults.ts';
@@ -14,6 +15,12 @@ const world = await openWorld();
 const CONFIG = defaultRunConfig({ run: 'demo', agent: 'guess', baseModel: 'pocket' });
 const STATE = newRunState(CONFIG);
 const CHANGE = { setting: 'steps', from: 1, to: 2, branch: 0, step: 1, reason: null };
+
+/** Position after step 1, which trained nothing. */
+const positionOf = ({ policy }: Record<string, unknown>) => {
+  const place = { branch: 0, step: 1, checkpoint: policy, policies: [policy] };
+  return { ...place, dealt: 1, open: [], emptySteps: 1, costs: EMPTY_LEDGER };
+};
 
 type Inputs = Record<keyof World['activities'], Record<string, unknown>>;
 
@@ -47,7 +54,7 @@ async function goodInputs(): Promise<Inputs> {
     },
     evaluate: { ...(await evaluateInput(world.store)) },
     record: { state: STATE },
-    checkpoint: { state: STATE, summary: summary(1, 1) },
+    checkpoint: { state: STATE, summary: summary(1, 1), position: positionOf(rollout) },
     allocate: { schedule: 'nightly', firing: 'a', config: CONFIG, from: null },
     conclude: { schedule: 'nightly', number: 1, state: STATE },
     promote: { schedule: 'nightly', number: 1, state: STATE, served: 'demo', checkpoint: rollout.policy },
@@ -129,7 +136,7 @@ test.each(['../other', '/etc', 'a/b', '.hidden', 'a\0b', 'A', '', 7, null])(
       ['judge', { ...judge, run }],
       ['evaluate', { ...evaluate, run }],
       ['record', { state: { ...STATE, run } }],
-      ['checkpoint', { state: { ...STATE, run }, summary: summary(1, 1) }],
+      ['checkpoint', { state: { ...STATE, run }, summary: summary(1, 1), position: positionOf(rollout) }],
       ['allocate', { schedule: run, firing: 'a', config: CONFIG, from: null }],
       ['conclude', { schedule: run, number: 1, state: STATE }],
       ['amend', { ...amend, run }],

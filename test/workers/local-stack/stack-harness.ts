@@ -24,10 +24,11 @@ export const WITH_SERVER = {
 
 export const STAND_INS = { ...WITH_SERVER, temporal: [process.execPath, standIn('temporal.mjs')] };
 
-/** Whatever memory this machine has free. */
+/** Whatever memory this machine has free. A folder with a question mark has no configuration in TypeScript. */
 function withStandby(project: string): string {
   const file = join(project, 'temporal.config.ts');
-  if (!existsSync(file)) writeFileSync(file, 'export default { localStack: { standby: true } };\n');
+  if (!existsSync(file) && !project.includes('?'))
+    writeFileSync(file, 'export default { localStack: { standby: true } };\n');
   return project;
 }
 
