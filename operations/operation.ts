@@ -2,7 +2,13 @@
 import type { RunStateName } from '../views/api/run-views.ts';
 import type { Store } from '../store/store.ts';
 import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './flags.ts';
-import type { ProjectPlace } from './server.ts';
+
+/** Project and environment that locate the server. */
+export interface ProjectPlace {
+  /** Folder whose `.temper/` holds the state. */
+  readonly project: string;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+}
 
 /** Where an operation works, and for whom. */
 export interface Place extends ProjectPlace {

@@ -10,7 +10,8 @@ import { badConfig, WorkFailed, type TemperError } from '../core/failures.ts';
 import { scheduleId } from '../core/queues.ts';
 import { isPassing, type TemporalClient } from '../workers/connection/connection.ts';
 import { openProjectStore } from '../workers/config/project-store.ts';
-import { ANSWER_WITHIN_MS, requireServer, findStoreId, type ProjectPlace } from './server.ts';
+import type { ProjectPlace } from './operation.ts';
+import { ANSWER_WITHIN_MS, requireServer, findStoreId } from './server.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,

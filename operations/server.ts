@@ -5,13 +5,7 @@ import type { Store } from '../store/store.ts';
 import { runningTarget } from '../workers/local-stack/running-stack.ts';
 import { connectClient, type TemporalClient } from '../workers/connection/connection.ts';
 import { configuredTarget } from '../workers/connection/target.ts';
-
-/** Project and environment that locate the server. */
-export interface ProjectPlace {
-  /** Folder whose `.temper/` holds the state. */
-  readonly project: string;
-  readonly env: Readonly<NodeJS.ProcessEnv>;
-}
+import type { ProjectPlace } from './operation.ts';
 
 /** Longest wait for an answer of the server, or for a worker that takes an update. */
 export const ANSWER_WITHIN_MS = 20_000;

@@ -1,7 +1,8 @@
 /** Tells a run that waits for rewards, if a server answers. The rewards are in the store in any case. */
 import type { Store } from '../store/store.ts';
 import { wakeRun } from '../workers/rewards/wake-run.ts';
-import { tryServer, type ProjectPlace } from './server.ts';
+import type { ProjectPlace } from './operation.ts';
+import { tryServer } from './server.ts';
 
 const SERVER_WITHIN_MS = 3000;
 

@@ -1,5 +1,5 @@
 /** Wakes runs behind the answers to those who give rewards. */
-import type { ProjectPlace } from '../../operations/server.ts';
+import type { ProjectPlace } from '../../operations/operation.ts';
 import { wakeOverServer } from '../../operations/wake.ts';
 import type { Store } from '../../store/store.ts';
 import { describeError } from '../command-line/errors.ts';

@@ -17,7 +17,7 @@ import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
 import { trackingOf } from '../../operations/start-run.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
-import type { ProjectPlace } from '../../operations/server.ts';
+import type { ProjectPlace } from '../../operations/operation.ts';
 import { formatTime } from '../../core/format.ts';
 import { describeWork } from '../../operations/schedule-summary.ts';
 import type { ScheduleCreateContext } from './command.ts';

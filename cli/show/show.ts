@@ -31,7 +31,7 @@ import {
 import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity, PendingOf } from '../watch/pending.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import type { ProjectPlace } from '../../operations/server.ts';
+import type { ProjectPlace } from '../../operations/operation.ts';
 import { flattenEval, summariseRun, type RunSummary } from '../runs/run-summary.ts';
 import type { showCommand } from './command.ts';
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { runningTarget } from '../../workers/local-stack/running-stack.ts';
-import type { ProjectPlace } from '../../operations/server.ts';
+import type { ProjectPlace } from '../../operations/operation.ts';
 
 const EVERY_MS = 10_000;
 const WITHIN_MS = 3000;

@@ -7,7 +7,7 @@ import type { ViewContext } from '../../views/context/context.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { cacheFolder, projectFolders } from '../../workers/project/folders.ts';
 import { makePrivateFolder } from '../../workers/project/own-file.ts';
-import type { ProjectPlace } from '../../operations/server.ts';
+import type { ProjectPlace } from '../../operations/operation.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { STORE_KEY } from '../../core/wire-constants.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';

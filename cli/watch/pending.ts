@@ -9,7 +9,8 @@ import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { isScheduled, type RawPending } from '../../workers/connection/pending-activity.ts';
 import { countPollers } from '../../workers/connection/pollers.ts';
 import { describePending, describeWorkflowTask, type PendingActivity } from './pending-text.ts';
-import { tryServer, findStoreId, type ProjectPlace } from '../../operations/server.ts';
+import type { ProjectPlace } from '../../operations/operation.ts';
+import { tryServer, findStoreId } from '../../operations/server.ts';
 import type { Viewer } from './viewer.ts';
 
 export type { PendingActivity } from './pending-text.ts';
