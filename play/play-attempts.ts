@@ -320,8 +320,3 @@ function describeWait(clocks: readonly OutageClock[]): EngineWait | null {
     nextTryAt: nextTries.length === 0 ? null : new Date(Math.min(...nextTries)).toISOString(),
   };
 }
-
-/** A journal that nobody will read: for what is not durable. */
-function inMemorySegments(): JournalSegments {
-  return { existing: [], append: () => undefined, close: () => undefined };
-}
