@@ -29,11 +29,11 @@ export function createJudgeActivities(dependencies: Dependencies) {
   async function judge(input: JudgeInput): Promise<JudgeResult> {
     const recorded = await readStepVerdict(store, input);
     const chosen = recorded === null ? await choose(input) : null;
-    const verdict = recorded ?? (await publishStepVerdict(store, input, toStepVerdict(input.inputsSha256, chosen!)));
+    const own = chosen && toStepVerdict(input.inputsSha256, chosen);
+    const verdict = recorded ?? (await publishStepVerdict(store, input, own!));
     const what = `the verdict on step ${input.step} of the run ${input.run}`;
     checkInputs(what, verdict.inputsSha256, input.inputsSha256);
-    const isOwn =
-      chosen !== null && canonicalJson(verdict) === canonicalJson(toStepVerdict(input.inputsSha256, chosen));
+    const isOwn = chosen !== null && canonicalJson(verdict) === canonicalJson(own);
     const decided = isOwn ? chosen : await decideAll(input, verdict.groups);
     const groups = decided.map(({ result }, index) => ({ ...result, use: verdict.groups[index]!.use }));
     const usage = addUsages(decided.map((group) => group.usage));

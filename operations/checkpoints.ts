@@ -1,5 +1,6 @@
 /** Operations on the checkpoints of a run. */
 import { formatBytes, formatNumber, metricLabel, plural, sortMetrics } from '../core/format.ts';
+import type { Copied } from '../store/records/copy/copy-run.ts';
 import type { CheckpointRow } from '../views/api/run-views.ts';
 import type { Removal, RunRemoval } from './remove-weights.ts';
 import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, RUN_ARGUMENT, type Flag } from './flags.ts';
@@ -84,16 +85,7 @@ export const checkpointsPull = defineOperation({
   lines: (copied) => copyLines(copied),
 });
 
-interface CopiedRun {
-  readonly run: string;
-  readonly to: string;
-  readonly steps: number;
-  readonly copied: number;
-  readonly copiedBytes: number;
-  readonly present: number;
-  readonly repaired: readonly string[];
-  readonly pruned: number;
-}
+type CopiedRun = Copied & { readonly run: string; readonly to: string };
 
 function copyLines({ run, to, steps, copied, copiedBytes, present, repaired, pruned }: CopiedRun): string[] {
   return [

@@ -108,6 +108,11 @@ export function listOperations(operations: Readonly<Record<string, Operation>>):
   return Object.values(operations).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** Whether a program that is not this project's command line may ask for it: a page, or an agent over MCP. Views answer reads. */
+export function isRemoteAction({ effect, isLocal }: Pick<Operation, 'effect' | 'isLocal'>): boolean {
+  return effect !== 'reads' && isLocal !== true;
+}
+
 /** A member of an input: the flag that it is given by, or the argument, whose flag is null. */
 export type Field = Flag & { readonly name: string; readonly flag: string | null; readonly isRequired: boolean };
 

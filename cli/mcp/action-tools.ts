@@ -1,6 +1,13 @@
 /** Tools of `temper mcp --allow-actions`: one for each operation that changes something. */
 import { OPERATIONS } from '../../operations/index.ts';
-import { fieldsOf, listOperations, type Field, type Operation, type Place } from '../../operations/operation.ts';
+import {
+  fieldsOf,
+  isRemoteAction,
+  listOperations,
+  type Field,
+  type Operation,
+  type Place,
+} from '../../operations/operation.ts';
 import { readInput } from '../command-line/to-command.ts';
 import type { ViewTool } from './tools.ts';
 
@@ -22,7 +29,7 @@ const TYPES: Readonly<Record<Field['kind'], object>> = {
 };
 
 export const ACTION_TOOLS: readonly ActionTool[] = listOperations(OPERATIONS)
-  .filter(({ effect, isLocal }) => effect !== 'reads' && isLocal !== true)
+  .filter(isRemoteAction)
   .map((operation) => ({
     name: operation.name.replaceAll(' ', '_'),
     description: [operation.summary, ...(operation.details ?? [])].join('\n'),

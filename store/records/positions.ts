@@ -8,6 +8,7 @@ import { isUnreadable, TemperError } from '../../core/failures.ts';
 import { planLineage } from '../../core/lineage.ts';
 import { leagueAtStart } from '../../core/plan-league.ts';
 import { policiesAtStart } from '../../core/plan-step.ts';
+import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
 import { encodeJson } from '../bytes/json.ts';
 import { positionKey, runKey, stepsPrefix, type StepPlace } from '../layout.ts';
 import type { Store } from '../store.ts';
@@ -20,7 +21,7 @@ import { readCommit, readState } from './run-reader.ts';
 /** A step that is taken again keeps its first file: only the costs could differ. */
 export async function publishPosition(store: Store, run: string, position: Position): Promise<void> {
   const { branch, step } = position;
-  await store.publish(positionKey({ run, branch, step }), encodeJson({ schema: 1, ...position }));
+  await store.publish(positionKey({ run, branch, step }), encodeJson({ schema: RECORD_SCHEMA, ...position }));
 }
 
 export async function readStepPosition(store: Store, place: StepPlace): Promise<Position | null> {

@@ -1,7 +1,7 @@
 /** Every operation of `temper ui`: those on runs that commands have too, and those that need what the UI holds. */
 import { RUN_ARGUMENT, type Arguments, type Flag, type Flags } from '../../../operations/flags.ts';
 import { OPERATIONS } from '../../../operations/index.ts';
-import { defineOperation, listOperations, type Operation } from '../../../operations/operation.ts';
+import { defineOperation, isRemoteAction, listOperations, type Operation } from '../../../operations/operation.ts';
 import type { UiPlace } from '../chat/engines.ts';
 
 export type UiOperation = Operation<Flags, Arguments, unknown, UiPlace>;
@@ -84,4 +84,4 @@ const replay = defineOperation({
 
 const all: readonly UiOperation[] = [...listOperations(OPERATIONS), fork, evaluate, replay];
 
-export const UI_OPERATIONS = all.filter(({ effect, isLocal }) => effect !== 'reads' && isLocal !== true);
+export const UI_OPERATIONS = all.filter(isRemoteAction);
