@@ -212,7 +212,7 @@ function MadeLink({ made }: { made: Made | undefined }) {
   const path = attempt === undefined ? pathTo('runs', run) : pathTo('runs', run, 'attempts', attempt);
   return (
     <p>
-      <a href={`#${path}`}>{attempt === undefined ? `Open ${run}` : 'Open the attempt'}</a>
+      <a href={`#${path}`}>{attempt === undefined ? `Open ${run}` : 'Open the replay'}</a>
     </p>
   );
 }

@@ -215,7 +215,7 @@ await describePages('acting', folder, ({ open, openApart, ask }) => {
     await dialog.getByLabel(/^Model/).fill('demo@3');
     await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByRole('button', { name: 'Replay', exact: true }).click();
-    await dialog.getByRole('link', { name: 'Open the attempt' }).click();
+    await dialog.getByRole('link', { name: 'Open the replay' }).click();
     await page.waitForURL(/attempts\/0\.2\.0\.1$/);
     expect(taken[1]).toMatchObject({ action: 'replay', input: { attempt: '0.2.0.0', fromTurn: 1, model: 'demo@3' } });
   });

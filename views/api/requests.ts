@@ -39,7 +39,7 @@ export interface ActionResult {
   readonly result: { readonly made?: Made } | null;
 }
 
-/** Something that was made, in the `result` of some actions: a run, or an attempt of one. */
+/** Something that was made, in the `result` of some actions: a run, or a replay of an attempt. */
 export interface Made {
   readonly run: string;
   readonly attempt?: string;
