@@ -4,9 +4,9 @@ import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from
 
 import type { z } from 'zod';
 
-import { RESUME_GRACE_MS } from '../core/wire-constants.ts';
-import { firstIssue, isFromLaterVersion } from '../core/contract.ts';
-import { badConfig, TemperError } from '../core/failures.ts';
+import { RESUME_GRACE_MS } from '../core/contract/wire-constants.ts';
+import { firstIssue, isFromLaterVersion } from '../core/contract/contract.ts';
+import { badConfig, TemperError } from '../core/contract/failures.ts';
 import type { Dependencies } from './dependencies.ts';
 
 export interface Scope {

@@ -1,10 +1,10 @@
 /** `amend` and `locate`: what is told to a run and must outlive its history, and where its store says that it stands. */
-import { AmendInput, type Located, LocateInput } from '../core/contract.ts';
-import { TemperError } from '../core/failures.ts';
-import { canonicalJson } from '../core/hashes.ts';
+import { AmendInput, type Located, LocateInput } from '../core/contract/contract.ts';
+import { TemperError } from '../core/contract/failures.ts';
+import { canonicalJson } from '../core/text/hashes.ts';
 import { decodeJson, encodeJson } from '../store/bytes/json.ts';
 import { changesKey } from '../store/layout.ts';
-import { findPosition, rollBack } from '../store/records/positions.ts';
+import { findPosition, rollBack } from '../store/records/runs/positions.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

@@ -1,4 +1,4 @@
-import { CONTACT_MS } from '../core/wire-constants.ts';
+import { CONTACT_MS } from '../core/contract/wire-constants.ts';
 
 /**
  * Whether the Temporal server answers this process. To a worker that is cut off it gives no sign: the server hands its

@@ -1,6 +1,6 @@
 /** The dependencies of activities; a worker creates them once. */
-import { badConfig } from '../core/failures.ts';
-import type { PriceTable } from '../core/prices.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import type { PriceTable } from '../core/numbers/prices.ts';
 import type { Agent } from '../play/agent.ts';
 import type { EngineConnection } from '../play/connections/engine-connection.ts';
 import type { AgentResources } from '../play/resources/agent-resources.ts';

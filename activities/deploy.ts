@@ -1,9 +1,9 @@
 /** `deployStage`: one stage of a deployment. */
-import { DeployStageInput } from '../core/contract-deploy.ts';
-import { badConfig } from '../core/failures.ts';
+import { DeployStageInput } from '../core/contract/deploy.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import { runStage } from '../outbound/deploy/run-stage.ts';
 import type { Proof, ProofRequest, WriteGguf } from '../outbound/deploy/targets/target.ts';
-import { readDeployment } from '../store/records/deployments.ts';
+import { readDeployment } from '../store/records/production/deployments.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

@@ -1,14 +1,14 @@
 /** `evaluate`: one attempt at each held-out scenario, by the policy of a checkpoint; where roles compete, one in each. */
-import { type Evaluated, EvaluateInput } from '../core/contract.ts';
-import { EVAL_ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
+import { type Evaluated, EvaluateInput } from '../core/contract/contract.ts';
+import { EVAL_ATTEMPTS_AT_ONCE } from '../core/rules/run-defaults.ts';
 import type { PlannedAttempt } from '../play/play-attempts.ts';
 import { spreadValue } from '../play/scenarios.ts';
-import { findLostClasses, summariseEval } from '../store/records/eval-result.ts';
+import { findLostClasses, summariseEval } from '../store/records/groups/eval-result.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { evalJournalPrefix, evalKey, evalRolloutsKey, evalTimesKey } from '../store/layout.ts';
-import { parseRollouts } from '../store/records/group-files.ts';
-import { usageOfAttempts } from '../store/records/usage.ts';
-import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
+import { parseRollouts } from '../store/records/groups/group-files.ts';
+import { usageOfAttempts } from '../store/records/groups/usage.ts';
+import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/groups/trajectories.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';

@@ -1,12 +1,12 @@
 /** `gather`: the recorded conversations of a step, each published as a group of one attempt with its feedback as reward. */
 import pLimit from 'p-limit';
 
-import { GatherInput, type GatherResult, type GroupResult } from '../core/contract.ts';
-import { planGathered, type GatheredGroup } from '../core/plan-production.ts';
-import { parseRollouts, publishVerdict, requireFile } from '../store/records/group-files.ts';
-import { judgeByAgent, summariseGroup } from '../store/records/group-result.ts';
-import { readConversations, samplerOf } from '../store/records/production-dataset.ts';
-import { encodeRollouts, type AttemptRecord } from '../store/records/trajectories.ts';
+import { GatherInput, type GatherResult, type GroupResult } from '../core/contract/contract.ts';
+import { planGathered, type GatheredGroup } from '../core/plan/production.ts';
+import { parseRollouts, publishVerdict, requireFile } from '../store/records/groups/group-files.ts';
+import { judgeByAgent, summariseGroup } from '../store/records/groups/group-result.ts';
+import { readConversations, samplerOf } from '../store/records/production/dataset.ts';
+import { encodeRollouts, type AttemptRecord } from '../store/records/groups/trajectories.ts';
 import { rolloutsKey } from '../store/layout.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';

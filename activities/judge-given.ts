@@ -4,12 +4,12 @@
  */
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import { JudgeGivenInput, type GroupResult, type JudgeGivenResult } from '../core/contract.ts';
+import { JudgeGivenInput, type GroupResult, type JudgeGivenResult } from '../core/contract/contract.ts';
 import { rolloutsKey, type GroupPlace } from '../store/layout.ts';
-import { isClosed, readPlayedAt } from '../store/records/awaited-groups.ts';
+import { isClosed, readPlayedAt } from '../store/records/rewards/awaited-groups.ts';
 import { GROUPS_AT_ONCE, WHOLE_GROUPS_AT_ONCE } from '../store/records/children.ts';
-import { closeLedger, readGiven, type ClosedRow } from '../store/records/given-rewards.ts';
-import { awaitedAttempts, judgeByGiven, missingAttempts } from '../store/records/given-verdict.ts';
+import { closeLedger, readGiven, type ClosedRow } from '../store/records/rewards/given-rewards.ts';
+import { awaitedAttempts, judgeByGiven, missingAttempts } from '../store/records/rewards/given-verdict.ts';
 import {
   publishVerdict,
   readRollouts,
@@ -17,8 +17,8 @@ import {
   requireFile,
   type StoredRollouts,
   type StoredVerdict,
-} from '../store/records/group-files.ts';
-import { summariseGroup } from '../store/records/group-result.ts';
+} from '../store/records/groups/group-files.ts';
+import { summariseGroup } from '../store/records/groups/group-result.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

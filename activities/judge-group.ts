@@ -4,31 +4,31 @@
  */
 import { performance } from 'node:perf_hooks';
 
-import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract.ts';
-import { badConfig } from '../core/failures.ts';
-import { NOTHING_SPENT } from '../core/judge-spending.ts';
-import { REWARD_GROUP } from '../core/named-rewards.ts';
-import { adapterOf, parsePolicyName } from '../core/policy-name.ts';
-import { overlongCosts } from '../core/shaped-rewards.ts';
+import { JudgeGroupInput, type JudgeGroupResult, type RolloutInput } from '../core/contract/contract.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { NOTHING_SPENT } from '../core/rules/judge-spending.ts';
+import { REWARD_GROUP } from '../core/rules/named-rewards.ts';
+import { adapterOf, parsePolicyName } from '../core/names/policy-name.ts';
+import { overlongCosts } from '../core/plan/shaped-rewards.ts';
 import { OutageClock } from '../play/recorder/clock.ts';
 import { conversationOf } from '../store/records/judging/conversation.ts';
 import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
 import { isJudgeName, type EngineJudge } from '../play/judge/judge-model.ts';
 import { isRuler, withJudge, withPrices, type Ruler } from '../play/judge/ruler.ts';
-import { earnedByTurns, judgeTurns, summariseGroup } from '../store/records/group-result.ts';
-import { readCheckpoint } from '../store/records/find-checkpoint.ts';
+import { earnedByTurns, judgeTurns, summariseGroup } from '../store/records/groups/group-result.ts';
+import { readCheckpoint } from '../store/records/runs/find-checkpoint.ts';
 import {
   publishVerdict,
   readRollouts,
   readVerdict,
   requireFile,
   type StoredRollouts,
-} from '../store/records/group-files.ts';
+} from '../store/records/groups/group-files.ts';
 import { rolloutsKey } from '../store/layout.ts';
 import type { Store } from '../store/store.ts';
-import type { AttemptRecord } from '../store/records/trajectories.ts';
-import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/verdicts.ts';
+import type { AttemptRecord } from '../store/records/groups/trajectories.ts';
+import { readGroupSpending, storedAnswers, storedVerdicts } from '../store/records/judging/verdicts.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { createGroupReward, type GroupVerdict, type JudgePlayed } from './reward-group.ts';

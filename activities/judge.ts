@@ -4,10 +4,10 @@
  */
 import pLimit from 'p-limit';
 
-import { type GroupRef, JudgeInput, type JudgeResult } from '../core/contract.ts';
-import { addUsages } from '../core/costs.ts';
-import { canonicalJson, hashOf } from '../core/hashes.ts';
-import { chooseFirst } from '../core/plan-window.ts';
+import { type GroupRef, JudgeInput, type JudgeResult } from '../core/contract/contract.ts';
+import { addUsages } from '../core/rules/costs.ts';
+import { canonicalJson, hashOf } from '../core/text/hashes.ts';
+import { chooseFirst } from '../core/plan/window.ts';
 import { placeOfGroup } from '../store/layout.ts';
 import { WHOLE_GROUPS_AT_ONCE } from '../store/records/children.ts';
 import {
@@ -17,7 +17,7 @@ import {
   readStepVerdict,
   toStepVerdict,
   type ReadGroup,
-} from '../store/records/step-verdict.ts';
+} from '../store/records/groups/step-verdict.ts';
 import { asActivity, checkInputs } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

@@ -1,4 +1,4 @@
-import { KEPT_PAUSES, PAUSE_CHECK_MS } from '../core/wire-constants.ts';
+import { KEPT_PAUSES, PAUSE_CHECK_MS } from '../core/contract/wire-constants.ts';
 
 /**
  * Detects pauses of this process (SIGSTOP, a suspended laptop, a blocked event loop). Temporal gives the work of such a

@@ -1,13 +1,13 @@
 /** Plays attempts of a worker's agent for rollouts and evaluations, with a journal, and shows them in Temporal's UI. */
 import { hostname } from 'node:os';
 
-import type { EvaluateInput, RolloutInput } from '../core/contract.ts';
-import { policyName } from '../core/policy-name.ts';
+import type { EvaluateInput, RolloutInput } from '../core/contract/contract.ts';
+import { policyName } from '../core/names/policy-name.ts';
 import { Attempts, type AttemptTimes, type PlannedAttempt } from '../play/play-attempts.ts';
 import { SYSTEM_CLOCK } from '../play/recorder/clock.ts';
 import type { RequestMode } from '../play/recorder/request.ts';
 import { encodeJson } from '../store/bytes/json.ts';
-import type { AttemptRecord } from '../store/records/trajectories.ts';
+import type { AttemptRecord } from '../store/records/groups/trajectories.ts';
 import type { Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 

@@ -1,15 +1,15 @@
 /** `prepare`: the run is written down: its configuration, and the scenarios that its plans deal in. */
-import { PrepareInput, type BlobRef, type Prepared, type RunConfig } from '../core/contract.ts';
-import { badConfig, type TemperError } from '../core/failures.ts';
-import { findLossProblem } from '../core/loss-options.ts';
-import { isSupervisedOnly } from '../core/supervised.ts';
+import { PrepareInput, type BlobRef, type Prepared, type RunConfig } from '../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../core/contract/failures.ts';
+import { findLossProblem } from '../core/rules/loss-options.ts';
+import { isSupervisedOnly } from '../core/rules/supervised.ts';
 import { preparedKey, scenariosKey } from '../store/layout.ts';
 import type { Agent } from '../play/agent.ts';
 import type { Patience } from '../play/sources/ask-again.ts';
-import { readDataset } from '../store/records/datasets.ts';
+import { readDataset } from '../store/records/runs/datasets.ts';
 import { PreparedFileSchema, publishStored, readStored } from '../store/records/file-schemas.ts';
-import { publishRun } from '../store/records/publish-run.ts';
-import { putScenarios } from '../store/records/scenario-files.ts';
+import { publishRun } from '../store/records/runs/publish-run.ts';
+import { putScenarios } from '../store/records/runs/scenario-files.ts';
 import type { Store } from '../store/store.ts';
 import { asActivity, type Scope } from './activity.ts';
 import { requireAgent, type AgentDependencies } from './dependencies.ts';

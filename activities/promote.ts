@@ -1,19 +1,19 @@
 /** `promote`: a firing's checkpoint becomes the production of the run that it learned from, unless it is worse. */
-import { PromoteInput, type Checkpoint, type Promoted } from '../core/contract.ts';
-import { compareEvaluations, type PairedComparison } from '../core/compare-evaluations.ts';
-import { mean } from '../core/statistics.ts';
-import { policyName } from '../core/policy-name.ts';
-import { branchOfStep } from '../core/lineage.ts';
+import { PromoteInput, type Checkpoint, type Promoted } from '../core/contract/contract.ts';
+import { compareEvaluations, type PairedComparison } from '../core/numbers/compare-evaluations.ts';
+import { mean } from '../core/numbers/statistics.ts';
+import { policyName } from '../core/names/policy-name.ts';
+import { branchOfStep } from '../core/names/lineage.ts';
 import { evalRolloutsKey } from '../store/layout.ts';
-import { readRollouts, requireFile } from '../store/records/group-files.ts';
+import { readRollouts, requireFile } from '../store/records/groups/group-files.ts';
 import {
   firingPromotionKey,
   promotionsInEffect,
   recordPromotion,
   type Promotion,
-} from '../store/records/promotions.ts';
-import { readEval, requireRun } from '../store/records/run-reader.ts';
-import type { AttemptRecord } from '../store/records/trajectories.ts';
+} from '../store/records/runs/promotions.ts';
+import { readEval, requireRun } from '../store/records/runs/run-reader.ts';
+import type { AttemptRecord } from '../store/records/groups/trajectories.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

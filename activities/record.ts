@@ -1,12 +1,12 @@
 /** `record` and `checkpoint`: what is written for people between steps, and what is left to do when a step is over. */
-import { CheckpointInput, RecordInput, type RunState } from '../core/contract.ts';
+import { CheckpointInput, RecordInput, type RunState } from '../core/contract/contract.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import { stateKey } from '../store/layout.ts';
-import { isUnreadable } from '../core/failures.ts';
-import { addToCurve } from '../store/records/curve.ts';
-import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/journals.ts';
-import { publishPosition } from '../store/records/positions.ts';
-import { pruneAfterStep } from '../store/records/prune.ts';
+import { isUnreadable } from '../core/contract/failures.ts';
+import { addToCurve } from '../store/records/runs/curve.ts';
+import { KEPT_JOURNAL_STEPS, removeJournals } from '../store/records/groups/journals.ts';
+import { publishPosition } from '../store/records/runs/positions.ts';
+import { pruneAfterStep } from '../store/records/retention/prune.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

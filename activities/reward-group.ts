@@ -1,11 +1,11 @@
 /** A group that the agent's own function rewards, in the place of a judge: its verdict is recorded as a judge's is. */
-import type { RolloutInput } from '../core/contract.ts';
-import { badConfig } from '../core/failures.ts';
-import { REWARD_GROUP } from '../core/named-rewards.ts';
+import type { RolloutInput } from '../core/contract/contract.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { REWARD_GROUP } from '../core/rules/named-rewards.ts';
 import type { Agent } from '../play/agent.ts';
 import { rewardGroup, type GroupReward } from '../play/reward-group.ts';
-import { earnedByTurns, judgeTurns } from '../store/records/group-result.ts';
-import type { AttemptRecord, Judged } from '../store/records/trajectories.ts';
+import { earnedByTurns, judgeTurns } from '../store/records/groups/group-result.ts';
+import type { AttemptRecord, Judged } from '../store/records/groups/trajectories.ts';
 import type { Scope } from './activity.ts';
 import { requireAgent, type PlayDependencies } from './dependencies.ts';
 import { createScenarioReader } from './scenario-reader.ts';

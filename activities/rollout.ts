@@ -1,13 +1,13 @@
 /** `rollout`: the attempts of one group, played and published; judged, too, where the agent's own reward is the verdict. */
-import { type GroupResult, RolloutInput } from '../core/contract.ts';
-import { ATTEMPTS_AT_ONCE } from '../core/run-defaults.ts';
+import { type GroupResult, RolloutInput } from '../core/contract/contract.ts';
+import { ATTEMPTS_AT_ONCE } from '../core/rules/run-defaults.ts';
 import type { Scenario } from '../play/agent.ts';
 import type { PlannedAttempt } from '../play/play-attempts.ts';
-import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/records/group-result.ts';
-import { parseRollouts, publishVerdict, type StoredRollouts } from '../store/records/group-files.ts';
+import { judgeByAgent, summariseGroup, summariseUnjudged } from '../store/records/groups/group-result.ts';
+import { parseRollouts, publishVerdict, type StoredRollouts } from '../store/records/groups/group-files.ts';
 import { groupJournalPrefix, groupTimesKey, rolloutsKey } from '../store/layout.ts';
 import { hashBytes } from '../store/bytes/sha256.ts';
-import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/trajectories.ts';
+import { encodeRollouts, type AttemptRecord, type Rollouts } from '../store/records/groups/trajectories.ts';
 import { asActivity, checkInputs, type Scope } from './activity.ts';
 import type { PlayDependencies } from './dependencies.ts';
 import { play } from './play.ts';

@@ -1,9 +1,9 @@
-import type { BlobRef } from '../core/contract.ts';
-import { badConfig } from '../core/failures.ts';
+import type { BlobRef } from '../core/contract/contract.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import type { Scenario } from '../play/agent.ts';
 import { parseStoredJson } from '../store/bytes/json.ts';
-import type { ScenarioLine } from '../store/records/run-reader.ts';
-import { openScenarioFile, storedLines, type ScenarioFile } from '../store/records/scenario-files.ts';
+import type { ScenarioLine } from '../store/records/runs/run-reader.ts';
+import { openScenarioFile, storedLines, type ScenarioFile } from '../store/records/runs/scenario-files.ts';
 import type { Store } from '../store/store.ts';
 
 /** Runs that a worker is likely to play at once. */

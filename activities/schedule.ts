@@ -8,21 +8,21 @@ import {
   type Allocated,
   type Checkpoint,
   type ProductionSource,
-} from '../core/contract.ts';
-import { badConfig, TemperError } from '../core/failures.ts';
-import { firingRunName, planFiring, planProductionFiring } from '../core/plan-firing.ts';
-import { describeTooFew } from '../core/production.ts';
+} from '../core/contract/contract.ts';
+import { badConfig, TemperError } from '../core/contract/failures.ts';
+import { firingRunName, planFiring, planProductionFiring } from '../core/plan/firing.ts';
+import { describeTooFew } from '../core/rules/production.ts';
 import { ConclusionFileSchema, FiringFileSchema, publishStored } from '../store/records/file-schemas.ts';
-import { findCurrentCheckpoint } from '../store/records/find-checkpoint.ts';
+import { findCurrentCheckpoint } from '../store/records/runs/find-checkpoint.ts';
 import { conclusionKey, firingKey, runKey } from '../store/layout.ts';
 import {
   chooseForFiring,
   findProductionStart,
   findTooFew,
   recordWaiting,
-} from '../store/records/production-firings.ts';
-import { firingPromotionKey, readPromotions } from '../store/records/promotions.ts';
-import { newestOf, readFirings, type Firing, type FiringFile } from '../store/records/schedules.ts';
+} from '../store/records/production/firings.ts';
+import { firingPromotionKey, readPromotions } from '../store/records/runs/promotions.ts';
+import { newestOf, readFirings, type Firing, type FiringFile } from '../store/records/production/schedules.ts';
 import type { Store } from '../store/store.ts';
 import { asActivity } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';

@@ -1,10 +1,10 @@
 /** Which scenarios are trained and which are held out: decided once for a run, and never against what its parent decided. */
-import type { HubDataset, Prepared, RunConfig } from '../core/contract.ts';
-import { badConfig, type TemperError } from '../core/failures.ts';
-import { permutation } from '../core/plan-deal.ts';
-import { deriveSeed } from '../core/seeds.ts';
-import { countHeldOut, drawSample } from '../core/split-held-out.ts';
-import { isSupervisedOnly } from '../core/supervised.ts';
+import type { HubDataset, Prepared, RunConfig } from '../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../core/contract/failures.ts';
+import { permutation } from '../core/plan/deal.ts';
+import { deriveSeed } from '../core/numbers/seeds.ts';
+import { countHeldOut, drawSample } from '../core/numbers/split-held-out.ts';
+import { isSupervisedOnly } from '../core/rules/supervised.ts';
 import type { Agent } from '../play/agent.ts';
 import {
   openScenarios,
@@ -16,8 +16,8 @@ import {
 } from '../play/scenarios.ts';
 import type { Patience } from '../play/sources/ask-again.ts';
 import { encodeJson } from '../store/bytes/json.ts';
-import { readPrepared, readRun, streamStoredScenarios } from '../store/records/run-reader.ts';
-import { ONE_BLOB_BYTES } from '../store/records/scenario-files.ts';
+import { readPrepared, readRun, streamStoredScenarios } from '../store/records/runs/run-reader.ts';
+import { ONE_BLOB_BYTES } from '../store/records/runs/scenario-files.ts';
 import type { Store } from '../store/store.ts';
 import { LineSpool } from './line-spool.ts';
 

@@ -1,14 +1,14 @@
 /** `track`: tells one target of a run what its store has, until the run has ended and the target knows it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TrackInput, type TrackResult } from '../core/contract-outbound.ts';
-import { TemperError, type FailureType } from '../core/failures.ts';
+import { TrackInput, type TrackResult } from '../core/contract/outbound.ts';
+import { TemperError, type FailureType } from '../core/contract/failures.ts';
 import { SnapshotReader, type RunSnapshot } from '../outbound/run-snapshot.ts';
 import type { Target } from '../outbound/target.ts';
 import { beat, runOutcomeOf, tellNext } from '../outbound/tell-run.ts';
 import { runKey } from '../store/layout.ts';
-import type { RunOutcome } from '../store/records/outbound-cursor.ts';
-import { isEnded } from '../store/records/run-reader.ts';
+import type { RunOutcome } from '../store/records/production/outbound-cursor.ts';
+import { isEnded } from '../store/records/runs/run-reader.ts';
 import { asActivity, type Scope } from './activity.ts';
 import type { Dependencies } from './dependencies.ts';
 

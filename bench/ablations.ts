@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { openStore } from '../store/bytes/open-store.ts';
-import { readRun } from '../store/records/run-reader.ts';
+import { readRun } from '../store/records/runs/run-reader.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import { projectFolders } from '../workers/project/folders.ts';
 import { countFlag, mean, readNames, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { CALL_HEADER, DEADLINE_HEADER } from '../core/wire-constants.ts';
+import { CALL_HEADER, DEADLINE_HEADER } from '../core/contract/wire-constants.ts';
 import { defineAgent } from '../sdk/agent/define-agent.ts';
 import { Attempts } from '../play/play-attempts.ts';
 import { connectEngine, type EngineConnection } from '../play/connections/engine-connection.ts';

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { UsageError } from '../cli/command-line/errors.ts';
 import { openTools } from '../test/run/tools.ts';
 import { defineConfig } from '../workers/config/config.ts';
-import { mergeEngineConfig } from '../core/engine-rules.ts';
+import { mergeEngineConfig } from '../core/rules/engine-rules.ts';
 import { cacheFolder } from '../workers/project/folders.ts';
 import { vllmPythonOf } from '../workers/install/vllm-environment.ts';
 import {

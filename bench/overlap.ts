@@ -10,12 +10,12 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { ENGINE_KEY_VARIABLE } from '../core/wire-constants.ts';
+import { ENGINE_KEY_VARIABLE } from '../core/contract/wire-constants.ts';
 import { freePort } from '../test/free-port.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import { startTestServer } from '../test/temporal-server.ts';
 import { ENGINE_URL_VARIABLE, loadConfig } from '../workers/config/config.ts';
-import { mergeEngineConfig } from '../core/engine-rules.ts';
+import { mergeEngineConfig } from '../core/rules/engine-rules.ts';
 import { endChild } from '../workers/process/child-process.ts';
 import { spawnGpuWorker } from '../workers/local-stack/children/gpu-worker.ts';
 import { countFlag, showSpread, spread, type Bench, type Flags } from './bench.ts';

@@ -7,9 +7,9 @@ import { DefaultLogger } from '@temporalio/worker';
 
 import { createPrepareActivities } from '../activities/prepare.ts';
 import { createScenarioReader } from '../activities/scenario-reader.ts';
-import type { Prepared } from '../core/contract.ts';
-import { sha256Hex } from '../core/hashes.ts';
-import { defaultRunConfig } from '../core/run-defaults.ts';
+import type { Prepared } from '../core/contract/contract.ts';
+import { sha256Hex } from '../core/text/hashes.ts';
+import { defaultRunConfig } from '../core/rules/run-defaults.ts';
 import { defineAgent, sqlite } from '../sdk/index.ts';
 import { FileStore } from '../store/bytes/file-store.ts';
 

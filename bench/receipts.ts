@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { UsageError } from '../cli/command-line/errors.ts';
 import { question, trainingReceipts } from '../examples/receipts/receipts.ts';
 import { openStore } from '../store/bytes/open-store.ts';
-import { readSteps } from '../store/records/run-reader.ts';
+import { readSteps } from '../store/records/runs/run-reader.ts';
 import { openTools } from '../test/run/tools.ts';
 import { projectFolders } from '../workers/project/folders.ts';
 import { countFlag, mean, type Bench, type Flags } from './bench.ts';

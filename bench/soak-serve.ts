@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { ENGINE_KEY_VARIABLE } from '../core/wire-constants.ts';
+import { ENGINE_KEY_VARIABLE } from '../core/contract/wire-constants.ts';
 import { makeServableRun } from '../test/store/records/servable-run.ts';
 import { endChild } from '../workers/process/child-process.ts';
 import { runScript } from './python.ts';

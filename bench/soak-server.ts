@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ENGINE_KEY_VARIABLE } from '../core/wire-constants.ts';
+import { ENGINE_KEY_VARIABLE } from '../core/contract/wire-constants.ts';
 import { collectLines } from '../workers/process/command.ts';
 import { GPU_WORKER_FOLDER } from '../workers/project/folders.ts';
 import { endChild } from '../workers/process/child-process.ts';

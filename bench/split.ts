@@ -14,7 +14,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { StepSummary } from '../core/contract.ts';
+import type { StepSummary } from '../core/contract/contract.ts';
 import { decodeJson } from '../store/bytes/json.ts';
 import { groupTimesKey, judgedKey, type StepPlace } from '../store/layout.ts';
 import type { Store } from '../store/store.ts';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { manifestKey } from '../store/layout.ts';
 import { openStore } from '../store/bytes/open-store.ts';
-import { readSteps } from '../store/records/run-reader.ts';
+import { readSteps } from '../store/records/runs/run-reader.ts';
 import type { Tools } from '../test/run/tools.ts';
 import { projectFolders } from '../workers/project/folders.ts';
 import { readStackFile } from '../workers/local-stack/protocol/stack-file.ts';

@@ -4,9 +4,9 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import type { Client } from '@temporalio/client';
-import { GPU_QUEUE } from '../core/wire-constants.ts';
-import { rolloutQueue, runWorkflowId, storeQueue, WORKFLOW_QUEUE } from '../core/queues.ts';
-import { defaultRunConfig } from '../core/run-defaults.ts';
+import { GPU_QUEUE } from '../core/contract/wire-constants.ts';
+import { rolloutQueue, runWorkflowId, storeQueue, WORKFLOW_QUEUE } from '../core/names/queues.ts';
+import { defaultRunConfig } from '../core/rules/run-defaults.ts';
 import { openStore } from '../store/bytes/open-store.ts';
 import { startMlflow } from '../test/outbound/track/mlflow-stand-in.ts';
 import { startTrackio } from '../test/outbound/track/trackio-stand-in.ts';

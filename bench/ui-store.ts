@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { BUGS } from './ui/made-attempts.ts';
 import { writeUiStore } from './ui/write-store.ts';
 import { DEFAULTS } from './ui/writing.ts';
-import { RUN_STATES } from '../core/contract.ts';
+import { RUN_STATES } from '../core/contract/contract.ts';
 
 const FLAGS = {
   folder: '',

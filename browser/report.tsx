@@ -3,7 +3,7 @@ import { render } from 'preact';
 import type { ReportPageData, AttemptSet } from '../views/api/report-page.ts';
 import { ChartCard } from './parts/chart.tsx';
 import { useState } from 'preact/hooks';
-import { plural } from '../core/format.ts';
+import { plural } from '../core/reports/format.ts';
 import type { GroupView } from '../views/api/attempt-views.ts';
 import { RewardBars } from './attempt/attempt-card.tsx';
 import { Judge } from './attempt/judge.tsx';

@@ -6,7 +6,7 @@ import type { Command, CommandEnvironment } from './command-line/command.ts';
 import { glossaryLine, helpOf, overview } from './command-line/help.ts';
 import { parseCommandLine } from './command-line/parse.ts';
 import { printableOutput, processOutput } from './terminal/output.ts';
-import { takeDoorKeys } from '../core/door-keys.ts';
+import { takeDoorKeys } from '../core/names/door-keys.ts';
 import { findProject } from '../workers/project/folders.ts';
 import { version } from '../workers/version.ts';
 

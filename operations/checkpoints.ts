@@ -1,5 +1,5 @@
 /** Operations on the checkpoints of a run. */
-import { formatBytes, formatNumber, metricLabel, plural, sortMetrics } from '../core/format.ts';
+import { formatBytes, formatNumber, metricLabel, plural, sortMetrics } from '../core/reports/format.ts';
 import type { Copied } from '../store/records/copy/copy-run.ts';
 import type { CheckpointRow } from '../views/api/run-views.ts';
 import type { Removal, RunRemoval } from './remove-weights.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { requireWholeRun } from '../core/policy-name.ts';
+import { requireWholeRun } from '../core/names/policy-name.ts';
 import { openStore } from '../store/bytes/open-store.ts';
 import { copyRun, type Copied } from '../store/records/copy/copy-run.ts';
 import type { Store } from '../store/store.ts';

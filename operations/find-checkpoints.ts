@@ -1,6 +1,6 @@
-import { requireCheckpointName } from '../core/policy-name.ts';
-import { findCheckpoint } from '../store/records/find-checkpoint.ts';
-import { requireRun } from '../store/records/run-reader.ts';
+import { requireCheckpointName } from '../core/names/policy-name.ts';
+import { findCheckpoint } from '../store/records/runs/find-checkpoint.ts';
+import { requireRun } from '../store/records/runs/run-reader.ts';
 import type { CheckpointRow } from '../views/api/run-views.ts';
 import { viewCheckpoints } from '../views/runs/checkpoints.ts';
 import type { Place } from './operation.ts';

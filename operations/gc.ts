@@ -1,6 +1,6 @@
 /** Removes what nothing in the store needs any more. */
-import { formatBytes, plural } from '../core/format.ts';
-import type { GarbageKind } from '../store/records/garbage.ts';
+import { formatBytes, plural } from '../core/reports/format.ts';
+import type { GarbageKind } from '../store/records/retention/garbage.ts';
 import { defineOperation, type Place, type Table } from './operation.ts';
 
 /** Labels of the kinds, in the order of the table. */
@@ -44,7 +44,7 @@ export const gc = defineOperation({
 type Found = Awaited<ReturnType<typeof collect>>;
 
 async function collect(place: Place, { remove, olderThan }: { remove: boolean; olderThan: string | null }) {
-  const { planGarbage, removeGarbage } = await import('../store/records/garbage.ts');
+  const { planGarbage, removeGarbage } = await import('../store/records/retention/garbage.ts');
   const days = Number((olderThan ?? '1d').slice(0, -1)) * (olderThan?.endsWith('w') === true ? 7 : 1);
   const before = Date.now() - days * DAY_MS;
   const store = await place.store();

@@ -1,7 +1,7 @@
 /** Checks all rewards before it gives the first, and wakes the run once a group is complete. */
-import { badConfig, WorkFailed } from '../core/failures.ts';
-import { plural } from '../core/format.ts';
-import { openGiver, type GivingAnswer } from '../store/records/give-reward.ts';
+import { badConfig, WorkFailed } from '../core/contract/failures.ts';
+import { plural } from '../core/reports/format.ts';
+import { openGiver, type GivingAnswer } from '../store/records/rewards/give-reward.ts';
 import type { Place } from './operation.ts';
 import { readFinite, readMetrics, readRewards, type PlacedReward } from './read-rewards.ts';
 import { wakeOverServer } from './wake.ts';

@@ -1,5 +1,5 @@
 /** Operations on the checkpoint of a run that production serves, and on what was recorded of it. */
-import { formatNumber, plural } from '../core/format.ts';
+import { formatNumber, plural } from '../core/reports/format.ts';
 import { CHECKPOINT_ARGUMENT, REASON_FLAG, RUN_ARGUMENT, type Flags } from './flags.ts';
 import { defineOperation } from './operation.ts';
 import type { FoundConversation, FoundProduction } from './recorded.ts';

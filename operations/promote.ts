@@ -1,10 +1,10 @@
 /** Promotes checkpoints, and lists what was promoted. */
 import { userInfo } from 'node:os';
-import type { Checkpoint } from '../core/contract.ts';
-import { badConfig } from '../core/failures.ts';
-import { requireCheckpointName } from '../core/policy-name.ts';
-import { nameCheckpoint, nameCheckpoints } from '../store/records/find-checkpoint.ts';
-import { findTrainedPolicy } from '../store/records/find-policy.ts';
+import type { Checkpoint } from '../core/contract/contract.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { requireCheckpointName } from '../core/names/policy-name.ts';
+import { nameCheckpoint, nameCheckpoints } from '../store/records/runs/find-checkpoint.ts';
+import { findTrainedPolicy } from '../store/records/runs/find-policy.ts';
 import {
   findBefore,
   findPromoted,
@@ -13,8 +13,8 @@ import {
   recordPromotion,
   type NewPromotion,
   type Promotion,
-} from '../store/records/promotions.ts';
-import { readEval, requireRun } from '../store/records/run-reader.ts';
+} from '../store/records/runs/promotions.ts';
+import { readEval, requireRun } from '../store/records/runs/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import type { Place } from './operation.ts';
 

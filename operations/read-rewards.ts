@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 
-import type { GivenReward } from '../store/records/given-problems.ts';
+import type { GivenReward } from '../store/records/rewards/given-problems.ts';
 import { csvSource } from '../play/sources/csv.ts';
 import { jsonLinesSource } from '../play/sources/json-lines.ts';
-import { badConfig } from '../core/failures.ts';
+import { badConfig } from '../core/contract/failures.ts';
 
 /** A reward, and how messages call it. */
 export interface PlacedReward {

@@ -1,11 +1,15 @@
 /** Conversations that were served and recorded, with their feedback. */
-import { badConfig } from '../core/failures.ts';
-import { rewardOfConversation, type FeedbackRow } from '../store/records/feedback.ts';
-import { nameCheckpoint } from '../store/records/find-checkpoint.ts';
-import { findPromoted } from '../store/records/promotions.ts';
-import { readConversation, readProduction, type ProductionSummary } from '../store/records/recorded-conversations.ts';
-import type { Recording } from '../core/contract-records.ts';
-import { requireRun } from '../store/records/run-reader.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { rewardOfConversation, type FeedbackRow } from '../store/records/production/feedback.ts';
+import { nameCheckpoint } from '../store/records/runs/find-checkpoint.ts';
+import { findPromoted } from '../store/records/runs/promotions.ts';
+import {
+  readConversation,
+  readProduction,
+  type ProductionSummary,
+} from '../store/records/production/recorded-conversations.ts';
+import type { Recording } from '../core/contract/records.ts';
+import { requireRun } from '../store/records/runs/run-reader.ts';
 import type { Place } from './operation.ts';
 
 export interface FoundProduction extends Omit<ProductionSummary, 'rated'> {

@@ -1,8 +1,8 @@
 /** Removes weights of a run, or the run; a dry run only says which. */
-import { badConfig } from '../core/failures.ts';
-import { requireCheckpointName, requireWholeRun } from '../core/policy-name.ts';
-import { deleteRun, planRunDeletion } from '../store/records/delete-run.ts';
-import { planPrune, prune, type Retention } from '../store/records/prune.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { requireCheckpointName, requireWholeRun } from '../core/names/policy-name.ts';
+import { deleteRun, planRunDeletion } from '../store/records/retention/delete-run.ts';
+import { planPrune, prune, type Retention } from '../store/records/retention/prune.ts';
 import type { Place } from './operation.ts';
 
 interface StepName {

@@ -1,5 +1,5 @@
 /** Gives rewards to attempts that wait for them. */
-import { plural } from '../core/format.ts';
+import { plural } from '../core/reports/format.ts';
 import { RUN_ARGUMENT, type Flags } from './flags.ts';
 import { defineOperation } from './operation.ts';
 import type { GivenRewards } from './give-rewards.ts';

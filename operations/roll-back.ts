@@ -1,11 +1,11 @@
 /** Rolls back a running run by an update, and an ended run by starting its workflow again from the store. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import type { Position, RunConfig } from '../core/contract.ts';
-import { badConfig, WorkFailed } from '../core/failures.ts';
-import { applyChanges, findSettingsProblem } from '../core/settings.ts';
-import { openBranch, readAllChanges, requireUnprunedStep, requireWeights } from '../store/records/lineage.ts';
-import { findPosition } from '../store/records/positions.ts';
-import { requireRun } from '../store/records/run-reader.ts';
+import type { Position, RunConfig } from '../core/contract/contract.ts';
+import { badConfig, WorkFailed } from '../core/contract/failures.ts';
+import { applyChanges, findSettingsProblem } from '../core/rules/settings.ts';
+import { openBranch, readAllChanges, requireUnprunedStep, requireWeights } from '../store/records/runs/lineage.ts';
+import { findPosition } from '../store/records/runs/positions.ts';
+import { requireRun } from '../store/records/runs/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import { describeServerFailure } from '../workers/connection/connection.ts';
 import { rollbackUpdate, type RollbackRequest } from '../workflows/messages.ts';

@@ -6,8 +6,8 @@ import {
   type ScheduleClient,
   type ScheduleHandle,
 } from '@temporalio/client';
-import { badConfig, WorkFailed, type TemperError } from '../core/failures.ts';
-import { scheduleId } from '../core/queues.ts';
+import { badConfig, WorkFailed, type TemperError } from '../core/contract/failures.ts';
+import { scheduleId } from '../core/names/queues.ts';
 import { isPassing, type TemporalClient } from '../workers/connection/connection.ts';
 import { openProjectStore } from '../workers/config/project-store.ts';
 import type { ProjectPlace } from './operation.ts';

@@ -1,17 +1,17 @@
 /** Schedules as flat objects, from the server and the store. */
 import type { ScheduleClient, ScheduleDescription } from '@temporalio/client';
-import type { ProductionSource, RunConfig } from '../core/contract.ts';
-import { policyName } from '../core/policy-name.ts';
-import { nameOfScheduleId, scheduleId } from '../core/queues.ts';
-import { readWaiting } from '../store/records/production-firings.ts';
-import { findPromoted } from '../store/records/promotions.ts';
-import { readState } from '../store/records/run-reader.ts';
-import { newestOf, readFirings, type Firing } from '../store/records/schedules.ts';
+import type { ProductionSource, RunConfig } from '../core/contract/contract.ts';
+import { policyName } from '../core/names/policy-name.ts';
+import { nameOfScheduleId, scheduleId } from '../core/names/queues.ts';
+import { readWaiting } from '../store/records/production/firings.ts';
+import { findPromoted } from '../store/records/runs/promotions.ts';
+import { readState } from '../store/records/runs/run-reader.ts';
+import { newestOf, readFirings, type Firing } from '../store/records/production/schedules.ts';
 import type { Store } from '../store/store.ts';
 import type { RetrainInput } from '../workflows/retrain.ts';
 import type { ScheduleSummary } from './results.ts';
 import { findStoreId } from './server.ts';
-import { formatTime, plural } from '../core/format.ts';
+import { formatTime, plural } from '../core/reports/format.ts';
 
 /** Schedules of this store, by name. */
 export async function listSchedules(schedules: ScheduleClient, store: Store): Promise<ScheduleSummary[]> {

@@ -1,6 +1,6 @@
 /** Operations on schedules that exist. */
-import { shortModelName } from '../core/describe-config.ts';
-import { plural } from '../core/format.ts';
+import { shortModelName } from '../core/reports/describe-config.ts';
+import { plural } from '../core/reports/format.ts';
 import { defineOperation } from './operation.ts';
 import type { Period, ScheduleSummary } from './results.ts';
 

@@ -1,6 +1,6 @@
 /** Connections to a project's Temporal server. Commands that only read the store work without one. */
-import { badConfig, type TemperError } from '../core/failures.ts';
-import { STORE_KEY } from '../core/wire-constants.ts';
+import { badConfig, type TemperError } from '../core/contract/failures.ts';
+import { STORE_KEY } from '../core/contract/wire-constants.ts';
 import type { Store } from '../store/store.ts';
 import { runningTarget } from '../workers/local-stack/running-stack.ts';
 import { connectClient, type TemporalClient } from '../workers/connection/connection.ts';

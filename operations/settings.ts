@@ -1,7 +1,7 @@
 /** `KEY=VALUE` of `temper set`, checked as far as no run is known. */
-import { closestName } from '../core/closest-name.ts';
-import { badConfig } from '../core/failures.ts';
-import { findValuesProblem, rangeOf, SETTINGS, type Setting, type Settings } from '../core/settings.ts';
+import { closestName } from '../core/names/closest-name.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { findValuesProblem, rangeOf, SETTINGS, type Setting, type Settings } from '../core/rules/settings.ts';
 import { memberName } from './operation.ts';
 
 /** A key is a setting, or the name of its flag. */

@@ -1,8 +1,8 @@
 /** Starts a run's workflow, for every command. */
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import type { RunConfig } from '../core/contract.ts';
-import { configDetails, configSummary } from '../core/describe-config.ts';
-import { rolloutQueue, runWorkflowId, storeQueue } from '../core/queues.ts';
+import type { RunConfig } from '../core/contract/contract.ts';
+import { configDetails, configSummary } from '../core/reports/describe-config.ts';
+import { rolloutQueue, runWorkflowId, storeQueue } from '../core/names/queues.ts';
 import type { Store } from '../store/store.ts';
 import { namesOfTargets } from '../workers/config/targets.ts';
 import { loadConfig } from '../workers/config/config.ts';

@@ -1,12 +1,12 @@
 /** Updates of a running workflow, and what they would do. Updates need the server and a worker. */
 import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
-import type { RunConfig, RunState } from '../core/contract.ts';
-import { badConfig, WorkFailed } from '../core/failures.ts';
-import { plural } from '../core/format.ts';
-import { runWorkflowId } from '../core/queues.ts';
-import { applyChanges, findSettingsProblem, settingOf, type Setting } from '../core/settings.ts';
-import { readAllChanges, readBranches } from '../store/records/lineage.ts';
-import { isEnded, readRun } from '../store/records/run-reader.ts';
+import type { RunConfig, RunState } from '../core/contract/contract.ts';
+import { badConfig, WorkFailed } from '../core/contract/failures.ts';
+import { plural } from '../core/reports/format.ts';
+import { runWorkflowId } from '../core/names/queues.ts';
+import { applyChanges, findSettingsProblem, settingOf, type Setting } from '../core/rules/settings.ts';
+import { readAllChanges, readBranches } from '../store/records/runs/lineage.ts';
+import { isEnded, readRun } from '../store/records/runs/run-reader.ts';
 import { NotFound } from '../views/context/context.ts';
 import { isPassing } from '../workers/connection/connection.ts';
 import { pauseUpdate, resumeUpdate, setUpdate, stopUpdate } from '../workflows/messages.ts';

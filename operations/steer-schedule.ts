@@ -1,8 +1,8 @@
 /** Actions on a schedule that exists. */
 import { ScheduleOverlapPolicy, type ScheduleHandle } from '@temporalio/client';
-import { badConfig, WorkFailed } from '../core/failures.ts';
-import { formatTime } from '../core/format.ts';
-import { recordScheduleDeleted } from '../store/records/schedules.ts';
+import { badConfig, WorkFailed } from '../core/contract/failures.ts';
+import { formatTime } from '../core/reports/format.ts';
+import { recordScheduleDeleted } from '../store/records/production/schedules.ts';
 import type { Place } from './operation.ts';
 import type { Period, ScheduleSummary } from './results.ts';
 import { withSchedule, withSchedules } from './schedule-server.ts';

@@ -1,5 +1,5 @@
 /** Operations that tell a running workflow one thing. */
-import { describeChange, SETTINGS } from '../core/settings.ts';
+import { describeChange, SETTINGS } from '../core/rules/settings.ts';
 import { REASON_FLAG, RUN_ARGUMENT } from './flags.ts';
 import { defineOperation } from './operation.ts';
 import type { RolledBack } from './results.ts';

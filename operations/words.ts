@@ -1,5 +1,5 @@
 /** An input as the words of its command: checked by the parser of the command line, and shown as a command. */
-import { badConfig } from '../core/failures.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import type { Flag } from './flags.ts';
 import { fieldsOf, type Operation } from './operation.ts';
 

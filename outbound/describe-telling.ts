@@ -1,7 +1,7 @@
 /** How far the targets of a run were told, from the store. */
 import { outboundPrefix } from '../store/layout.ts';
 import { childNames } from '../store/records/children.ts';
-import { readCursor, type RunOutcome } from '../store/records/outbound-cursor.ts';
+import { readCursor, type RunOutcome } from '../store/records/production/outbound-cursor.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ToldTarget {

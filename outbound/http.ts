@@ -2,9 +2,9 @@
  * Calls of other systems' HTTP interfaces. An outage is TargetUnavailable, a refused key BadConfig, and any other refusal
  * DeploymentFailed; no key ever stands in a message.
  */
-import { badConfig, TemperError } from '../core/failures.ts';
-import { parseJson } from '../core/json-text.ts';
-import { readBounded } from '../core/read-bounded.ts';
+import { badConfig, TemperError } from '../core/contract/failures.ts';
+import { parseJson } from '../core/text/json-text.ts';
+import { readBounded } from '../core/text/read-bounded.ts';
 
 export interface HttpCaller {
   /** Whose interface it is, in messages. */

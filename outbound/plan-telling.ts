@@ -1,6 +1,6 @@
 /** Which rows a target is told next: a pure function of the run's state and of what the target was told. */
-import type { Branch } from '../core/contract.ts';
-import { NEW_CURSOR, type Cursor, type RunOutcome } from '../store/records/outbound-cursor.ts';
+import type { Branch } from '../core/contract/contract.ts';
+import { NEW_CURSOR, type Cursor, type RunOutcome } from '../store/records/production/outbound-cursor.ts';
 import type { RunSnapshot } from './run-snapshot.ts';
 import type { Target } from './target.ts';
 

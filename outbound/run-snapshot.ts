@@ -1,12 +1,12 @@
 /** A run as its store has it now, for those who tell others of it. Times come from the store, never from a clock. */
-import type { Branch, EvalResult, RunState, StepSummary } from '../core/contract.ts';
-import { branchOfStep } from '../core/lineage.ts';
-import { isEvaluationDue } from '../core/plan-evaluation.ts';
-import { KEPT_EVALS } from '../core/run-summary.ts';
+import type { Branch, EvalResult, RunState, StepSummary } from '../core/contract/contract.ts';
+import { branchOfStep } from '../core/names/lineage.ts';
+import { isEvaluationDue } from '../core/plan/evaluation.ts';
+import { KEPT_EVALS } from '../core/plan/run-summary.ts';
 import { evalTimesKey, manifestTimesKey, runKey, type StepPlace } from '../store/layout.ts';
-import { extendCurve, readCurve } from '../store/records/curve.ts';
+import { extendCurve, readCurve } from '../store/records/runs/curve.ts';
 import { ManifestTimesSchema, readStored, RunFileSchema, TimesFileSchema } from '../store/records/file-schemas.ts';
-import { readEval, readState, type RunFile } from '../store/records/run-reader.ts';
+import { readEval, readState, type RunFile } from '../store/records/runs/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import type { RunFacts, StepTotals } from './target.ts';
 

@@ -2,8 +2,8 @@
  * A system that a run is told to: a metric tracker, or an exporter of traces. It is told at least once, in order, and
  * by one process at a time; repeated rows have the same numbers and the same content.
  */
-import type { EvalResult, RunConfig, StepSummary } from '../core/contract.ts';
-import type { RunOutcome } from '../store/records/outbound-cursor.ts';
+import type { EvalResult, RunConfig, StepSummary } from '../core/contract/contract.ts';
+import type { RunOutcome } from '../store/records/production/outbound-cursor.ts';
 
 export interface Target {
   readonly name: string;

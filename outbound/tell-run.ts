@@ -1,7 +1,13 @@
 /** Tells a target what is new of a run, one delivery at a time, and keeps how far it was told. */
-import { TemperError, type FailureType } from '../core/failures.ts';
-import { branchOfStep } from '../core/lineage.ts';
-import { NEW_CURSOR, readCursor, writeCursor, type Cursor, type RunOutcome } from '../store/records/outbound-cursor.ts';
+import { TemperError, type FailureType } from '../core/contract/failures.ts';
+import { branchOfStep } from '../core/names/lineage.ts';
+import {
+  NEW_CURSOR,
+  readCursor,
+  writeCursor,
+  type Cursor,
+  type RunOutcome,
+} from '../store/records/production/outbound-cursor.ts';
 import type { Store } from '../store/store.ts';
 import { afterRows, cursorFromNow, onNewBranch, planTelling, type Telling } from './plan-telling.ts';
 import { readCommitTime, readEvalTime, readFacts, totalsOf, type RunSnapshot } from './run-snapshot.ts';

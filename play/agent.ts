@@ -1,6 +1,6 @@
 /** An agent, as what plays it sees it: where its scenarios come from, and what its rollout is given and returns. */
-import type { RewardWeights } from '../core/named-rewards.ts';
-import type { Metrics } from '../core/statistics.ts';
+import type { RewardWeights } from '../core/rules/named-rewards.ts';
+import type { Metrics } from '../core/numbers/statistics.ts';
 import type { Hosted } from './hosted/hosted.ts';
 import type { RoleDefinitions, RoleResult } from './roles/role-definition.ts';
 import type { ModelClient } from './transports/model-client.ts';

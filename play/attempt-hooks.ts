@@ -1,5 +1,5 @@
 /** Hooks of an attempt, for helpers of its agent: hidden in the rollout's context. */
-import type { TemperError } from '../core/failures.ts';
+import type { TemperError } from '../core/contract/failures.ts';
 import type { HostedCalls } from './hosted/hosted-calls.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */

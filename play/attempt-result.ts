@@ -1,14 +1,14 @@
 /** Results of rollouts, checked: the reward, as a number or by the weights of named rewards, and the metrics. */
-import { badConfig, showValue } from '../core/failures.ts';
-import { findMetricNameProblem, isReward, REWARD_RULE } from '../core/given-values.ts';
+import { badConfig, showValue } from '../core/contract/failures.ts';
+import { findMetricNameProblem, isReward, REWARD_RULE } from '../core/rules/given-values.ts';
 import {
   findRewardsProblem,
   isNamedReward,
   toRewardMetrics,
   weighRewards,
   type NamedRewards,
-} from '../core/named-rewards.ts';
-import { type Metrics, mean } from '../core/statistics.ts';
+} from '../core/rules/named-rewards.ts';
+import { type Metrics, mean } from '../core/numbers/statistics.ts';
 import type { Agent } from './agent.ts';
 import { checkTurnsOfExternal, isExternal } from './external.ts';
 import { isRuler } from './judge/ruler.ts';

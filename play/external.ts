@@ -1,6 +1,6 @@
 /** `external({ … })`, as what plays and judges sees it: the rewards of attempts come from outside, later. */
-import { badConfig } from '../core/failures.ts';
-import type { ReviewRules } from '../core/review.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import type { ReviewRules } from '../core/numbers/review.ts';
 
 /** `Name`: of the named reward that it gives; never, if it gives the attempt's whole reward. */
 export interface External<Name extends string = string> {

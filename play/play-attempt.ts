@@ -1,10 +1,10 @@
 /** Plays one attempt to its end. Returns the recorded attempt; throws when it must be discarded. */
-import type { RolloutConfig } from '../core/contract.ts';
-import { showValue, TemperError } from '../core/failures.ts';
-import { createRandom } from '../core/seeds.ts';
-import { isReward, REWARD_RULE } from '../core/given-values.ts';
-import type { Metrics } from '../core/statistics.ts';
-import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/trajectories.ts';
+import type { RolloutConfig } from '../core/contract/contract.ts';
+import { showValue, TemperError } from '../core/contract/failures.ts';
+import { createRandom } from '../core/numbers/seeds.ts';
+import { isReward, REWARD_RULE } from '../core/rules/given-values.ts';
+import type { Metrics } from '../core/numbers/statistics.ts';
+import { wasCut, type AttemptRecord, type CallRecord } from '../store/records/groups/trajectories.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
 import { checkTurnsCount, isGraded, mayLackReward, readResult, type PlayedOutcome } from './attempt-result.ts';

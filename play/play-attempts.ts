@@ -5,11 +5,11 @@
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 
-import type { RolloutConfig } from '../core/contract.ts';
-import { TemperError, type FailureType } from '../core/failures.ts';
-import { callSeed, deriveSeed } from '../core/seeds.ts';
+import type { RolloutConfig } from '../core/contract/contract.ts';
+import { TemperError, type FailureType } from '../core/contract/failures.ts';
+import { callSeed, deriveSeed } from '../core/numbers/seeds.ts';
 import type { JournalSegments } from '../store/store.ts';
-import type { AttemptRecord } from '../store/records/trajectories.ts';
+import type { AttemptRecord } from '../store/records/groups/trajectories.ts';
 import type { Agent, Scenario } from './agent.ts';
 import { placeOfThrow } from './place-of-throw.ts';
 import { playAttempt, type AttemptOptions } from './play-attempt.ts';

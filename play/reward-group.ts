@@ -1,8 +1,8 @@
 /** Rewards that an agent's own function gives to a whole group at once. Knows nothing of Temporal or of runs. */
-import { showValue, TemperError } from '../core/failures.ts';
-import { isReward, REWARD_RULE } from '../core/given-values.ts';
-import { findRewardsProblem, splitMetrics, weighRewards, type NamedRewards } from '../core/named-rewards.ts';
-import type { AttemptRecord } from '../store/records/trajectories.ts';
+import { showValue, TemperError } from '../core/contract/failures.ts';
+import { isReward, REWARD_RULE } from '../core/rules/given-values.ts';
+import { findRewardsProblem, splitMetrics, weighRewards, type NamedRewards } from '../core/rules/named-rewards.ts';
+import type { AttemptRecord } from '../store/records/groups/trajectories.ts';
 import type { Agent, FinishedAttempt, Scenario } from './agent.ts';
 import { conversationOf } from '../store/records/judging/conversation.ts';
 import { pauseAfterMs } from './judge/judge-conversations.ts';

@@ -1,10 +1,10 @@
 /** Scenarios from wherever an agent has them: read once, checked, as the JSON that rollouts will get. */
 import { dirname, resolve } from 'node:path';
 
-import type { HubDataset } from '../core/contract.ts';
-import { badConfig, type TemperError } from '../core/failures.ts';
-import { wellFormed } from '../core/json-text.ts';
-import { drawSample } from '../core/split-held-out.ts';
+import type { HubDataset } from '../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../core/contract/failures.ts';
+import { wellFormed } from '../core/text/json-text.ts';
+import { drawSample } from '../core/numbers/split-held-out.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
 import type { Patience } from './sources/ask-again.ts';
 import { csvSource } from './sources/csv.ts';

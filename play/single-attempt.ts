@@ -1,6 +1,6 @@
 /** Plays one attempt outside of any run: the same recorder and the same rules, and all that it recorded stays in memory. */
-import type { Metrics } from '../core/statistics.ts';
-import type { AttemptRecord, CallRecord, HostedCallRecord } from '../store/records/trajectories.ts';
+import type { Metrics } from '../core/numbers/statistics.ts';
+import type { AttemptRecord, CallRecord, HostedCallRecord } from '../store/records/groups/trajectories.ts';
 import { Attempts, type AttemptsOptions, type AttemptsProgress, type PlannedAttempt } from './play-attempts.ts';
 import { decodeSegment, type JournalEntry } from './recorder/journal.ts';
 import type { AnswerFacts, Recorder } from './recorder/recorder.ts';

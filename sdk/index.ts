@@ -95,7 +95,7 @@ export type {
   RedactedConversation,
   RedactConversation,
   ServedConversation,
-} from '../store/records/served-conversation.ts';
+} from '../store/records/groups/served-conversation.ts';
 export {
   ruler,
   rulerScoreGroup,

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { badConfig } from '../core/failures.ts';
+import { badConfig } from '../core/contract/failures.ts';
 
 /** TEMPER_CACHE, or the platform's folder for caches. */
 export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {

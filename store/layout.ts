@@ -1,6 +1,6 @@
-import type { GroupRef } from '../core/contract.ts';
-import { fillTemplate } from '../core/policy-name.ts';
-import { STORE_KEYS } from '../core/wire-constants.ts';
+import type { GroupRef } from '../core/contract/contract.ts';
+import { fillTemplate } from '../core/names/policy-name.ts';
+import { STORE_KEYS } from '../core/contract/wire-constants.ts';
 
 /**
  * Keys of the store, relative to its root, `/` between names. Beside these, GPU workers write the view
@@ -36,7 +36,7 @@ export const scenarioPartsPrefix = (run: string): string => `${runPrefix(run)}/s
 export const scenarioPartsKey = (run: string, sha256: string): string => `${scenarioPartsPrefix(run)}/${sha256}.json`;
 /** For display; replaced after each step. */
 export const stateKey = (run: string): string => `${runPrefix(run)}/state.json`;
-/** The curve, `store/records/curve.ts`. */
+/** The curve, `store/records/runs/curve.ts`. */
 export const curvePrefix = (run: string): string => `${runPrefix(run)}/steps`;
 export const curveFileKey = (run: string, branch: number, number: number): string =>
   `${curvePrefix(run)}/${branch}.${number}.jsonl`;

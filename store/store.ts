@@ -1,5 +1,5 @@
 /** The store: everything heavy of a run, behind few methods. Keys are relative, `/` between names (`store/layout.ts`). */
-import type { BlobRef } from '../core/contract.ts';
+import type { BlobRef } from '../core/contract/contract.ts';
 
 export interface Store {
   readonly uri: string;
@@ -12,7 +12,7 @@ export interface Store {
   getBlob(ref: BlobRef): Promise<Uint8Array>;
   /** How long a blob is, without reading it; null if it is missing. */
   blobBytes(ref: BlobRef): Promise<number | null>;
-  /** Drops a blob, if there is one: for what no manifest needs any more (`store/records/prune.ts`), and for a corrupt one before it is put again. */
+  /** Drops a blob, if there is one: for what no manifest needs any more (`store/records/retention/prune.ts`), and for a corrupt one before it is put again. */
   removeBlob(ref: BlobRef): Promise<void>;
   /** Write-once: a second writer gets the winner's bytes and `created: false`. */
   publish(key: string, bytes: Uint8Array): Promise<Published>;
@@ -25,7 +25,7 @@ export interface Store {
   describe(prefix: string): AsyncIterable<StoredObject>;
   /** Unfinished writes of killed writers, and those in progress, as far as the store shows them; never read. */
   unfinished(): AsyncIterable<StoredObject>;
-  /** Drops an object (`store/records/garbage.ts`), unless it was written since it was described: then false. */
+  /** Drops an object (`store/records/retention/garbage.ts`), unless it was written since it was described: then false. */
   removeUnchanged(object: StoredObject): Promise<boolean>;
   openJournal(prefix: string): Promise<JournalSegments>;
   /** Removes all under a prefix: journals of committed steps, views of pruned checkpoints; never hashed objects. */

@@ -11,8 +11,8 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { hashOf, sha256Hex } from '../core/hashes.ts';
-import { parsePolicyName } from '../core/policy-name.ts';
+import { hashOf, sha256Hex } from '../core/text/hashes.ts';
+import { parsePolicyName } from '../core/names/policy-name.ts';
 
 export const FAKE_ENGINE_KEY = 'fake-engine-key';
 

@@ -1,11 +1,11 @@
 /** The activities of runs and schedules, as workflows call them: a queue, a bound and a summary for each. */
 import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 
-import type * as wire from '../core/contract.ts';
-import type { TrackInput, TrackResult } from '../core/contract-outbound.ts';
-import type { DeployStageInput } from '../core/contract-deploy.ts';
-import { NON_RETRYABLE } from '../core/failures.ts';
-import { omitDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
+import type * as wire from '../core/contract/contract.ts';
+import type { TrackInput, TrackResult } from '../core/contract/outbound.ts';
+import type { DeployStageInput } from '../core/contract/deploy.ts';
+import { NON_RETRYABLE } from '../core/contract/failures.ts';
+import { omitDefaults, SCHEMA_DEFAULTS } from '../core/contract/schema-defaults.ts';
 
 /** Activities of TypeScript workers, which hold the agent. */
 export interface AgentActivities {

@@ -4,7 +4,7 @@
  */
 import { condition } from '@temporalio/workflow';
 
-import type { AwaitedRewards, GroupResult } from '../core/contract.ts';
+import type { AwaitedRewards, GroupResult } from '../core/contract/contract.ts';
 import {
   deadlineOf,
   groupName,
@@ -12,7 +12,7 @@ import {
   summariseAwaited,
   type PlayedPlace,
   type Over,
-} from '../core/plan-given.ts';
+} from '../core/plan/given.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';
 

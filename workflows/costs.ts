@@ -2,7 +2,15 @@
  * Working time, tokens and money of a run, its judge's included, and its budgets. Times are those of the workflow's clock,
  * the same on replay; the plan reads nothing of this.
  */
-import type { CostLedger, Evaluated, JudgeSpending, RunConfig, RunCosts, StepCosts, Usage } from '../core/contract.ts';
+import type {
+  CostLedger,
+  Evaluated,
+  JudgeSpending,
+  RunConfig,
+  RunCosts,
+  StepCosts,
+  Usage,
+} from '../core/contract/contract.ts';
 import {
   addDollars,
   addUsages,
@@ -14,9 +22,9 @@ import {
   union,
   usdOfHours,
   type ExceededBudget,
-} from '../core/costs.ts';
-import { addSpendings } from '../core/judge-spending.ts';
-import { NOT_JUDGED, type StepJudging } from '../core/run-summary.ts';
+} from '../core/rules/costs.ts';
+import { addSpendings } from '../core/rules/judge-spending.ts';
+import { NOT_JUDGED, type StepJudging } from '../core/plan/run-summary.ts';
 import type { StepInHand } from './step-in-hand.ts';
 
 type Spent = Pick<StepCosts, 'seconds' | 'usd'> & { usage?: Usage | undefined; unpriced?: readonly string[] };

@@ -1,9 +1,9 @@
 /** Ends of a run before its last step. */
 import { ApplicationFailure, isCancellation, TemporalFailure } from '@temporalio/workflow';
 
-import { isAwaited } from '../core/external-rewards.ts';
-import { describeRemedy, describeUnused, ENDED_EARLY } from '../core/learning-signal.ts';
-import { EMPTY_STEPS_LIMIT, type RunPosition } from '../core/plan-step.ts';
+import { isAwaited } from '../core/rules/external-rewards.ts';
+import { describeRemedy, describeUnused, ENDED_EARLY } from '../core/reports/learning-signal.ts';
+import { EMPTY_STEPS_LIMIT, type RunPosition } from '../core/plan/step.ts';
 import type { Run } from './run.ts';
 import type { RunStatus } from './run-status.ts';
 

@@ -1,10 +1,10 @@
 /** The updates and queries of a run, and the validators that refuse updates. The command line imports the definitions. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
-import type { RunConfig, RunState, SettingChange } from '../core/contract.ts';
-import type { ExceededBudget } from '../core/costs.ts';
-import { REWARDS_SIGNAL } from '../core/external-rewards.ts';
-import { findSettingsProblem, type Settings } from '../core/settings.ts';
+import type { RunConfig, RunState, SettingChange } from '../core/contract/contract.ts';
+import type { ExceededBudget } from '../core/rules/costs.ts';
+import { REWARDS_SIGNAL } from '../core/rules/external-rewards.ts';
+import { findSettingsProblem, type Settings } from '../core/rules/settings.ts';
 import type { RunStatus } from './run-status.ts';
 
 const MAX_REASON_LENGTH = 500;

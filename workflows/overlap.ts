@@ -7,9 +7,9 @@
  */
 import { CancellationScope } from '@temporalio/workflow';
 
-import type { GroupResult } from '../core/contract.ts';
-import { EMPTY_STEPS_LIMIT, type PlayPosition, type RunPosition } from '../core/plan-step.ts';
-import { planAhead } from '../core/plan-window.ts';
+import type { GroupResult } from '../core/contract/contract.ts';
+import { EMPTY_STEPS_LIMIT, type PlayPosition, type RunPosition } from '../core/plan/step.ts';
+import { planAhead } from '../core/plan/window.ts';
 import type { RunActivities } from './activities.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';

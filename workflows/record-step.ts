@@ -1,5 +1,5 @@
-import type { StepSummary } from '../core/contract.ts';
-import { storePosition, type RunPosition } from '../core/plan-step.ts';
+import type { StepSummary } from '../core/contract/contract.ts';
+import { storePosition, type RunPosition } from '../core/plan/step.ts';
 import { failIfBroken } from './endings.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';

@@ -1,10 +1,10 @@
 /** The position from which a run continues after a rollback, or after it was resumed: the store says where it is. */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 
-import type { Located, Prepared } from '../core/contract.ts';
-import { branchOfStep } from '../core/lineage.ts';
-import { isEvaluationDue } from '../core/plan-evaluation.ts';
-import { restorePosition, type RunPosition } from '../core/plan-step.ts';
+import type { Located, Prepared } from '../core/contract/contract.ts';
+import { branchOfStep } from '../core/names/lineage.ts';
+import { isEvaluationDue } from '../core/plan/evaluation.ts';
+import { restorePosition, type RunPosition } from '../core/plan/step.ts';
 import { findTypedFailure } from './endings.ts';
 import type { Run } from './run.ts';
 import type { PendingRollback } from './run-controls.ts';

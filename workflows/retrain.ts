@@ -13,10 +13,10 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 
-import type { Checkpoint, ProductionSource, PromoteInput, RunConfig, RunState } from '../core/contract.ts';
-import { configDetails, configSummary } from '../core/describe-config.ts';
-import { policyName } from '../core/policy-name.ts';
-import { runWorkflowId } from '../core/queues.ts';
+import type { Checkpoint, ProductionSource, PromoteInput, RunConfig, RunState } from '../core/contract/contract.ts';
+import { configDetails, configSummary } from '../core/reports/describe-config.ts';
+import { policyName } from '../core/names/policy-name.ts';
+import { runWorkflowId } from '../core/names/queues.ts';
 import { openScheduleActivities, type RunQueues, type ScheduleActivities } from './activities.ts';
 import type { TrainRunInput } from './run.ts';
 import type { Tracking } from './track-run.ts';

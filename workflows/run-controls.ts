@@ -4,10 +4,10 @@
  */
 import { CancellationScope, condition, currentUpdateInfo, setHandler } from '@temporalio/workflow';
 
-import type { Pause, RunConfig, SettingChange } from '../core/contract.ts';
-import type { RunPosition } from '../core/plan-step.ts';
-import { applyChanges, applySettings, planChanges, type Settings } from '../core/settings.ts';
-import type { ExceededBudget } from '../core/costs.ts';
+import type { Pause, RunConfig, SettingChange } from '../core/contract/contract.ts';
+import type { RunPosition } from '../core/plan/step.ts';
+import { applyChanges, applySettings, planChanges, type Settings } from '../core/rules/settings.ts';
+import type { ExceededBudget } from '../core/rules/costs.ts';
 import type { RunActivities } from './activities.ts';
 import type { Costs } from './costs.ts';
 import type { RunStatus } from './run-status.ts';

@@ -1,10 +1,10 @@
 /** A run as Temporal's UI shows it: markdown for `setCurrentDetails`, well below its limit of 20 KB. */
-import type { EvalResult, RunState, StepSummary } from '../core/contract.ts';
-import { describeInProgress } from '../core/run-summary.ts';
-import { describeSpending } from '../core/judge-spending.ts';
-import { describeLineage } from '../core/lineage.ts';
-import { describeChange } from '../core/settings.ts';
-import type { TrainingWarning } from '../core/training-warnings.ts';
+import type { EvalResult, RunState, StepSummary } from '../core/contract/contract.ts';
+import { describeInProgress } from '../core/plan/run-summary.ts';
+import { describeSpending } from '../core/rules/judge-spending.ts';
+import { describeLineage } from '../core/names/lineage.ts';
+import { describeChange } from '../core/rules/settings.ts';
+import type { TrainingWarning } from '../core/reports/training-warnings.ts';
 
 const MAX_SHOWN_NOTES = 5;
 

@@ -15,21 +15,21 @@ import type {
   RunState,
   SettingChange,
   StepSummary,
-} from '../core/contract.ts';
-import { describeAwaited } from '../core/external-rewards.ts';
-import { describeSkipped, describeUnused, type Unused } from '../core/learning-signal.ts';
-import { describeLineage } from '../core/lineage.ts';
-import { formatReason } from '../core/settings.ts';
+} from '../core/contract/contract.ts';
+import { describeAwaited } from '../core/rules/external-rewards.ts';
+import { describeSkipped, describeUnused, type Unused } from '../core/reports/learning-signal.ts';
+import { describeLineage } from '../core/names/lineage.ts';
+import { formatReason } from '../core/rules/settings.ts';
 import {
   entropiesAtStart,
   WARNED_STEPS,
   WATCHED_STEPS,
   warnOfTraining,
   type EntropyOfStep,
-} from '../core/training-warnings.ts';
+} from '../core/reports/training-warnings.ts';
 import type { RunActivities } from './activities.ts';
 import { describeRun } from './run-details.ts';
-import { KEPT_EVALS, KEPT_NOTES, newRunState } from '../core/run-summary.ts';
+import { KEPT_EVALS, KEPT_NOTES, newRunState } from '../core/plan/run-summary.ts';
 import { StepInHand, type StepPhase } from './step-in-hand.ts';
 import type { LaneOrder } from './lane-order.ts';
 import { indexRun, StateWriter } from './state-writer.ts';

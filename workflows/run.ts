@@ -1,7 +1,7 @@
 /** A run in its workflow: its input, the state that continue-as-new carries, and the objects that it works with. */
-import type { CostLedger, RunConfig } from '../core/contract.ts';
-import type { RunPosition } from '../core/plan-step.ts';
-import type { Settings } from '../core/settings.ts';
+import type { CostLedger, RunConfig } from '../core/contract/contract.ts';
+import type { RunPosition } from '../core/plan/step.ts';
+import type { Settings } from '../core/rules/settings.ts';
 import type { RunActivities, RunQueues } from './activities.ts';
 import type { RunStatus, CarriedStatus } from './run-status.ts';
 import type { Costs } from './costs.ts';

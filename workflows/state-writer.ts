@@ -1,7 +1,7 @@
 /** Writes a run's state to the store beside the run's own work: in order, and whatever is cancelled. */
 import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 
-import type { RunState } from '../core/contract.ts';
+import type { RunState } from '../core/contract/contract.ts';
 import { temperAgent, temperAwaited, temperPhase, temperReward, temperRun, temperStep } from './search-attributes.ts';
 import type { LaneOrder } from './lane-order.ts';
 

@@ -1,5 +1,5 @@
 /** A step in progress, with the facts of this step alone: several steps may be in progress. */
-import type { Checkpoint, JudgeGroupResult, Usage } from '../core/contract.ts';
+import type { Checkpoint, JudgeGroupResult, Usage } from '../core/contract/contract.ts';
 
 /** The result of judging one or more groups. */
 type JudgedPart = Pick<JudgeGroupResult, 'spent' | 'seconds'>;

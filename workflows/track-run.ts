@@ -13,8 +13,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 
-import type { TrackInput } from '../core/contract-outbound.ts';
-import { outboundQueue, trackWorkflowId } from '../core/queues.ts';
+import type { TrackInput } from '../core/contract/outbound.ts';
+import { outboundQueue, trackWorkflowId } from '../core/names/queues.ts';
 import { openTrackActivity } from './activities.ts';
 import { runResumedSignal } from './messages.ts';
 import { temperRun } from './search-attributes.ts';

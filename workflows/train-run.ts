@@ -12,11 +12,11 @@ import type {
   RunState,
   TrainInput,
   TrainResult,
-} from '../core/contract.ts';
-import { isAwaited } from '../core/external-rewards.ts';
-import { isEvaluationDue, planEvaluation } from '../core/plan-evaluation.ts';
-import { leagueAtStart } from '../core/plan-league.ts';
-import { planGathered, planGathering } from '../core/plan-production.ts';
+} from '../core/contract/contract.ts';
+import { isAwaited } from '../core/rules/external-rewards.ts';
+import { isEvaluationDue, planEvaluation } from '../core/plan/evaluation.ts';
+import { leagueAtStart } from '../core/plan/league.ts';
+import { planGathered, planGathering } from '../core/plan/production.ts';
 import {
   isOverlapping,
   planInitialise,
@@ -24,7 +24,7 @@ import {
   positionAt,
   type PlayPosition,
   type RunPosition,
-} from '../core/plan-step.ts';
+} from '../core/plan/step.ts';
 import {
   canChoose,
   chooseKnown,
@@ -34,16 +34,16 @@ import {
   planTraining,
   withPlayed,
   withResults,
-} from '../core/plan-window.ts';
-import { fillDefaults, SCHEMA_DEFAULTS } from '../core/schema-defaults.ts';
-import { planSupervised, positionAfter, summariseSupervised } from '../core/plan-supervised.ts';
-import { isSupervisedOnly, isSupervisedStep } from '../core/supervised.ts';
+} from '../core/plan/window.ts';
+import { fillDefaults, SCHEMA_DEFAULTS } from '../core/contract/schema-defaults.ts';
+import { planSupervised, positionAfter, summariseSupervised } from '../core/plan/supervised.ts';
+import { isSupervisedOnly, isSupervisedStep } from '../core/rules/supervised.ts';
 import { createRunActivities } from './activities.ts';
 import { recordStep } from './record-step.ts';
 import { RunStatus } from './run-status.ts';
 import { failRun, isLearningOver } from './endings.ts';
 import { isEvaluationMissing, resumeFromStore, rollBack } from './restore-position.ts';
-import { summariseStep } from '../core/run-summary.ts';
+import { summariseStep } from '../core/plan/run-summary.ts';
 import { Costs, summariseJudging } from './costs.ts';
 import { takeOverlapping, type StepStages } from './overlap.ts';
 import type { Run, TrainRunInput } from './run.ts';

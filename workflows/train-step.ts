@@ -1,7 +1,7 @@
 /** One step of a loop that a script owns: a GPU activity of its own workflow, so that asking for it twice trains once. */
 import { upsertSearchAttributes } from '@temporalio/workflow';
 
-import type { InitialiseInput, TrainInput, TrainResult } from '../core/contract.ts';
+import type { InitialiseInput, TrainInput, TrainResult } from '../core/contract/contract.ts';
 import { createGpuActivities } from './activities.ts';
 import { temperAgent, temperPhase, temperRun, temperStep } from './search-attributes.ts';
 

@@ -2,10 +2,10 @@
  * Groups that wait for rewards from outside, of whatever step they are: for days if need be, and across continue-as-new,
  * rollbacks and restarts, since people have worked for them.
  */
-import type { OpenGroup } from '../core/contract.ts';
-import type { PlayedPlace } from '../core/plan-given.ts';
-import { trainedGroups, type PlayPosition } from '../core/plan-step.ts';
-import { canChoose, isFresh, withResults } from '../core/plan-window.ts';
+import type { OpenGroup } from '../core/contract/contract.ts';
+import type { PlayedPlace } from '../core/plan/given.ts';
+import { trainedGroups, type PlayPosition } from '../core/plan/step.ts';
+import { canChoose, isFresh, withResults } from '../core/plan/window.ts';
 import { awaitRewards, closeRewards } from './awaited-rewards.ts';
 import type { Run } from './run.ts';
 import type { StepInHand } from './step-in-hand.ts';

@@ -1,6 +1,6 @@
 /** Attempts that were never played, for stores that are large or strange: an agent with tools answers questions. */
-import { sha256Hex } from '../../core/hashes.ts';
-import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
+import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 /** Rewards that teach nothing, or the wrong thing. */
 export const BUGS = ['none', 'constant', 'length', 'component'] as const;

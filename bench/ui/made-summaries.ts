@@ -1,7 +1,7 @@
 /** Summaries of a run that was never trained. */
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
-import { NOT_STEERED } from '../../core/lineage.ts';
-import { mean } from '../../core/statistics.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { NOT_STEERED } from '../../core/names/lineage.ts';
+import { mean } from '../../core/numbers/statistics.ts';
 import { adapterName, type PlayedGroup, type Writing } from './writing.ts';
 
 export function summarise({ config, options }: Writing, step: number, played: readonly PlayedGroup[]): StepSummary {

@@ -1,7 +1,7 @@
 /** How fast `temper ui` answers on a large store, and what it needs for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { listRuns } from '../../store/records/run-reader.ts';
+import { listRuns } from '../../store/records/runs/run-reader.ts';
 import type { AttemptsView } from '../../views/api/attempt-views.ts';
 import { median, quantile } from '../bench.ts';
 import { seededRandom } from './made-attempts.ts';

@@ -1,18 +1,18 @@
 /** Writes a store as large as one of weeks of training, by the store's own writers. Nothing was trained. */
 import { randomFillSync } from 'node:crypto';
-import type { EvalResult, StepSummary } from '../../core/contract.ts';
-import { sha256Hex } from '../../core/hashes.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import type { EvalResult, StepSummary } from '../../core/contract/contract.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { nodeFileSystem } from '../../store/bytes/file-system.ts';
 import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import * as layout from '../../store/layout.ts';
-import { addToCurve } from '../../store/records/curve.ts';
-import { summariseEval } from '../../store/records/eval-result.ts';
-import type { Manifest } from '../../store/records/manifest.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
+import { summariseEval } from '../../store/records/groups/eval-result.ts';
+import type { Manifest } from '../../store/records/runs/manifest.ts';
 import type { Store } from '../../store/store.ts';
-import { encodeRollouts, type Judged } from '../../store/records/trajectories.ts';
+import { encodeRollouts, type Judged } from '../../store/records/groups/trajectories.ts';
 import { stateOf, summarise } from './made-summaries.ts';
 import { adapterName, DEFAULTS, type Options, type PlayedGroup, type UiStoreOptions, type Writing } from './writing.ts';
 import { makeAttempt, type MadeAttempt } from './made-attempts.ts';

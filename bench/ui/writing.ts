@@ -1,7 +1,7 @@
 /** Options of a made store, and how its parts name things. */
-import type { RunConfig, RunState } from '../../core/contract.ts';
-import { sha256Hex } from '../../core/hashes.ts';
-import type { Manifest } from '../../store/records/manifest.ts';
+import type { RunConfig, RunState } from '../../core/contract/contract.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
+import type { Manifest } from '../../store/records/runs/manifest.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptShape, Bug, MadeAttempt } from './made-attempts.ts';
 

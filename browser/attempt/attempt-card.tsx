@@ -1,6 +1,6 @@
 /** Attempts of one scenario side by side, as on a group's page and in the report. */
 import { useState } from 'preact/hooks';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import type { AttemptView, TurnView } from '../../views/api/attempt-views.ts';
 import { Logs, metricFacts, Outcome, Reward } from './attempt-facts.tsx';
 import { HostedCalls } from './hosted.tsx';

@@ -1,5 +1,5 @@
 /** Outcome of an attempt: reward, metrics, verdict, failure, logs. */
-import { formatNumber, plural } from '../../core/format.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { AttemptView } from '../../views/api/attempt-views.ts';
 import { LongText } from './message.tsx';
 

@@ -1,6 +1,6 @@
 /** Conversations of two attempts beside each other, with the words in which they differ. */
 import { useMemo, useState } from 'preact/hooks';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import type { AttemptView } from '../../views/api/attempt-views.ts';
 import { alignBlocks, blocksOf, diffWords, type AlignedRow, type Block, type WordPart } from './align.ts';
 import { LongText } from './message.tsx';

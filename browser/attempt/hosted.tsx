@@ -1,5 +1,5 @@
 /** Calls of hosted models, which are never trained. */
-import { formatNumber, plural } from '../../core/format.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { HostedCallView } from '../../views/api/attempt-views.ts';
 import { Message } from './message.tsx';
 

@@ -1,5 +1,5 @@
 /** The judge's prompts on a group, and its verdicts. */
-import { formatNumber, plural } from '../../core/format.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { JudgeView } from '../../views/api/attempt-views.ts';
 import { FactsTable } from './facts-table.tsx';
 import { indentJson } from './json-text.ts';

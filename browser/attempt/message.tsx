@@ -1,6 +1,6 @@
 /** A message of a conversation. Everything in it is text: nothing that a model wrote becomes markup. */
 import { useState } from 'preact/hooks';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import type { MessageView, ToolCallView } from '../../views/api/attempt-views.ts';
 import { indentJson } from './json-text.ts';
 import { splitThoughts } from './thoughts.ts';

@@ -1,5 +1,5 @@
 /** Colors over tokens: which numbers each shows, and how strong. */
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import type { TurnTokens } from '../../views/api/attempt-views.ts';
 
 export const OVERLAYS = ['advantage', 'logprob', 'entropy', 'ratio', 'mask', 'none'] as const;

@@ -1,5 +1,5 @@
 /** Ids of attempts as the API writes them: `0.3.2.5`, `eval.0.3.5`. */
-import { parseGroupId } from '../../core/attempt-id.ts';
+import { parseGroupId } from '../../core/names/attempt-id.ts';
 
 /** Group of an attempt, and the attempt's number in it; null for a replay, which is in no group. */
 export function splitAttemptId(id: string): { readonly groupId: string; readonly attempt: number } | null {

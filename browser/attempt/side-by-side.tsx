@@ -1,6 +1,6 @@
 /** Attempts of a group as columns, under heads that stay in sight; which ones, the reader chooses. What all prompts share stands above. */
 import { useMemo } from 'preact/hooks';
-import { formatNumber, plural } from '../../core/format.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { AttemptView, MessageView } from '../../views/api/attempt-views.ts';
 import { countShared } from './align.ts';
 import { AttemptCard } from './attempt-card.tsx';

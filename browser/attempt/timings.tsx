@@ -1,5 +1,5 @@
 /** When each call of an attempt ran: a bar for each, from the start of the attempt to its end. */
-import { formatDuration, plural } from '../../core/format.ts';
+import { formatDuration, plural } from '../../core/reports/format.ts';
 import type { AttemptView, TurnView } from '../../views/api/attempt-views.ts';
 
 interface Bar {

@@ -1,6 +1,6 @@
 /** Tokens of a turn as they were recorded, colored by one number; arrow keys and the mouse name one of them. */
 import { useRef, useEffect, useState } from 'preact/hooks';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import type { TurnTokens } from '../../views/api/attempt-views.ts';
 import { describeNumbers, numbersOf, shadeOf, type Overlay, type Scale } from './overlays.ts';
 import { chunkStarts, isControlToken, showToken } from './token-text.ts';

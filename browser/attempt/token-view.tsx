@@ -1,7 +1,7 @@
 /** All turns of an attempt as tokens, the choice of overlay with its legend, and the numbers of the token pointed at. */
 import { useMemo, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import type { TokensView } from '../../views/api/attempt-views.ts';
 import { titleOf } from '../parts/small.tsx';
 import { LEVELS, OVERLAY_LABELS, OVERLAYS, scaleOf, type Overlay, type Scale } from './overlays.ts';

@@ -1,6 +1,6 @@
 /** One call of an attempt: what was new in its conversation, the answer, and what is known of it. */
 import type { ComponentChildren } from 'preact';
-import { formatDuration, formatNumber, plural } from '../../core/format.ts';
+import { formatDuration, formatNumber, plural } from '../../core/reports/format.ts';
 import type { TurnView } from '../../views/api/attempt-views.ts';
 import { Message } from './message.tsx';
 

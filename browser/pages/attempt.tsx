@@ -1,7 +1,7 @@
 /** One attempt: its conversation or its tokens, times, numbers, and the record as it is stored. */
 import { useCallback, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
-import { formatDuration, formatNumber, plural } from '../../core/format.ts';
+import { formatDuration, formatNumber, plural } from '../../core/reports/format.ts';
 import type { AttemptView, BeforeView, TokensView } from '../../views/api/attempt-views.ts';
 import { HostedCalls } from '../attempt/hosted.tsx';
 import { formatMetric, Logs, Outcome, Reward } from '../attempt/attempt-facts.tsx';

@@ -1,6 +1,6 @@
 /** One side of a chat: its conversation, and the answer that is coming. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import type { ChatRequest, ApiError, ChatEvent } from '../../views/api/requests.ts';
 import type { Said } from './prompt-parts.ts';
 import { post } from '../data.ts';

@@ -1,6 +1,6 @@
 /** Two checkpoints beside each other: rewards, held-out metrics, and the settings that changed between them. */
-import type { SettingChange } from '../../core/contract.ts';
-import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
+import type { SettingChange } from '../../core/contract/contract.ts';
+import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../../core/reports/format.ts';
 import type { CheckpointRow } from '../../views/api/run-views.ts';
 
 interface ComparisonProps {

@@ -1,5 +1,5 @@
 /** Checkpoints of a run: where each is deployed, what one can do with it, and two of them compared. */
-import { describeHeadline, formatBytes, formatNumber } from '../../core/format.ts';
+import { describeHeadline, formatBytes, formatNumber } from '../../core/reports/format.ts';
 import type { CheckpointRow, RunView } from '../../views/api/run-views.ts';
 import { useData } from '../data.ts';
 import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';

@@ -1,7 +1,7 @@
 /** Attempts of one scenario side by side, their differences, numbers, and what the judge said. */
 import { useState } from 'preact/hooks';
-import { parseGroupId } from '../../core/attempt-id.ts';
-import { formatNumber, plural } from '../../core/format.ts';
+import { parseGroupId } from '../../core/names/attempt-id.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
 import { RewardBars } from '../attempt/attempt-card.tsx';
 import { ConversationDiff } from '../attempt/diff.tsx';

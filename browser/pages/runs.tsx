@@ -1,6 +1,6 @@
 /** All runs of the store. */
 import { useState } from 'preact/hooks';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
 import { useData, useServerInfo } from '../data.ts';
 import { navigate, pathTo, useQuery } from '../location.ts';

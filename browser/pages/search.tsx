@@ -1,6 +1,6 @@
 /** Attempts of a run that match filters; the filters are in the address. */
 import { useState, useEffect, useMemo, useRef } from 'preact/hooks';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import type { AttemptsView, IndexProgress, AttemptRow } from '../../views/api/attempt-views.ts';
 import { useSteadyData, getJson } from '../data.ts';
 import { pathTo, useQuery } from '../location.ts';

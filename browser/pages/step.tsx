@@ -1,7 +1,7 @@
 /** One step: its groups with their rewards, what became of each, and what was committed. */
 import { useState } from 'preact/hooks';
-import { formatGroupId } from '../../core/attempt-id.ts';
-import { describeMetrics, formatNumber, plural } from '../../core/format.ts';
+import { formatGroupId } from '../../core/names/attempt-id.ts';
+import { describeMetrics, formatNumber, plural } from '../../core/reports/format.ts';
 import type { GroupRow, StepView } from '../../views/api/attempt-views.ts';
 import { USE_LABELS, USE_REASONS, UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';

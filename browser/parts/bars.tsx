@@ -1,6 +1,6 @@
 /** Small pictures of numbers, as SVG. */
-import { formatNumber, plural } from '../../core/format.ts';
-import { largest, smallest } from '../../core/statistics.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
+import { largest, smallest } from '../../core/numbers/statistics.ts';
 
 interface HistogramProps {
   readonly values: readonly number[];

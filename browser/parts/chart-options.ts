@@ -1,6 +1,6 @@
 /** How uPlot draws a chart of `views/charts`. */
 import uPlot from 'uplot';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import type { Chart, Series } from '../../views/charts/chart.ts';
 import { colorOf } from './theme.ts';
 

@@ -1,7 +1,7 @@
 /** A chart of `views/charts`: hover for values, drag to zoom, click for a step; or the same as a table. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import type { Chart } from '../../views/charts/chart.ts';
 import { describeChart } from '../../views/charts/smooth.ts';
 import { chartData, chartOptions, type ChartMarker } from './chart-options.ts';

@@ -1,5 +1,5 @@
 /** Head of all pages of a run: its state in a line, and the way to its pages. */
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import { pathTo } from '../location.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
 import { ActionMenu } from './action-dialog.tsx';

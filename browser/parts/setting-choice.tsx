@@ -1,5 +1,5 @@
 /** The settings that a run takes while it is in progress, each with its value and its range. */
-import { applyChanges, rangeOf, settingOf, SETTINGS } from '../../core/settings.ts';
+import { applyChanges, rangeOf, settingOf, SETTINGS } from '../../core/rules/settings.ts';
 import type { RunView } from '../../views/api/run-views.ts';
 import { useData } from '../data.ts';
 

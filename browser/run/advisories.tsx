@@ -1,5 +1,5 @@
 /** Advisories: what is wrong with a run, and what to do about it. */
-import { formatSteps } from '../../core/format.ts';
+import { formatSteps } from '../../core/reports/format.ts';
 import { formatAttemptName } from '../attempt/places.ts';
 import { pathTo } from '../location.ts';
 import type { Advisory } from '../../views/api/run-views.ts';

@@ -1,6 +1,6 @@
 /** Curves of a run: at first those that say most, by a button all, in the sections of the report. */
 import { useMemo, useState, useEffect } from 'preact/hooks';
-import { formatNumber, formatSteps, plural } from '../../core/format.ts';
+import { formatNumber, formatSteps, plural } from '../../core/reports/format.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { addLeftBranches, type LeftBranch } from '../../views/charts/branch-series.ts';
 import { findConstants, mainCharts, planCharts } from '../../views/charts/charts.ts';

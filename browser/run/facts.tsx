@@ -1,12 +1,12 @@
 /** Numbers of a run at a glance. */
 import type { ComponentChildren } from 'preact';
-import { describeCosts } from '../../core/costs.ts';
-import { shortModelName } from '../../core/describe-config.ts';
-import { formatDuration, formatNumber } from '../../core/format.ts';
-import { formatUsd } from '../../core/judge-spending.ts';
+import { describeCosts } from '../../core/rules/costs.ts';
+import { shortModelName } from '../../core/reports/describe-config.ts';
+import { formatDuration, formatNumber } from '../../core/reports/format.ts';
+import { formatUsd } from '../../core/rules/judge-spending.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { CopyButton, Facts, Ago } from '../parts/small.tsx';
-import { formatReason } from '../../core/settings.ts';
+import { formatReason } from '../../core/rules/settings.ts';
 import { pathTo } from '../location.ts';
 
 export function RunFacts({ view, curve }: { view: RunView; curve: CurveView | null }) {

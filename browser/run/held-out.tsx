@@ -1,9 +1,9 @@
 /** The result on held-out scenarios, before everything else: what a run has reached. */
 import { Fragment } from 'preact';
-import { formatGroupId } from '../../core/attempt-id.ts';
-import type { RunState } from '../../core/contract.ts';
-import { describeHeldOut, formatNumber, heldOutHeading } from '../../core/format.ts';
-import { branchOfStep } from '../../core/lineage.ts';
+import { formatGroupId } from '../../core/names/attempt-id.ts';
+import type { RunState } from '../../core/contract/contract.ts';
+import { describeHeldOut, formatNumber, heldOutHeading } from '../../core/reports/format.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
 import type { CurveView } from '../../views/api/run-views.ts';
 import {
   findHeldOut,

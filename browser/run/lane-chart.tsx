@@ -1,6 +1,6 @@
 /** Lanes as a drawing: drag to zoom. The table below it says the same. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { formatDuration } from '../../core/format.ts';
+import { formatDuration } from '../../core/reports/format.ts';
 import type { LaneSpan } from '../../views/api/run-views.ts';
 import { navigate } from '../location.ts';
 import { isOrdinary, spansInSight, type Period, type PlacedLane } from './plan-lanes.ts';

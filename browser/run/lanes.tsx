@@ -1,6 +1,6 @@
 /** Timeline of a run as lanes; and what was not ordinary work, as a table. */
 import { useMemo, useState } from 'preact/hooks';
-import { formatDuration, plural } from '../../core/format.ts';
+import { formatDuration, plural } from '../../core/reports/format.ts';
 import type { LaneSpan, LanesView, RunView } from '../../views/api/run-views.ts';
 import { useSteadyData, useServerInfo } from '../data.ts';
 import { pathTo, useQuery, stepPath } from '../location.ts';

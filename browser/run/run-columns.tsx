@@ -1,7 +1,7 @@
 /** Columns of the list of runs: a narrow window shows the first, with the result. */
-import { shortModelName } from '../../core/describe-config.ts';
-import { formatDuration, formatNumber } from '../../core/format.ts';
-import { formatUsd } from '../../core/judge-spending.ts';
+import { shortModelName } from '../../core/reports/describe-config.ts';
+import { formatDuration, formatNumber } from '../../core/reports/format.ts';
+import { formatUsd } from '../../core/rules/judge-spending.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
 import { ProgressBar, Sparkline } from '../parts/bars.tsx';
 import { Chip, Ago } from '../parts/small.tsx';

@@ -1,7 +1,7 @@
 /** Committed steps of a run: the columns of the report. */
 import { useMemo } from 'preact/hooks';
-import type { StepSummary } from '../../core/contract.ts';
-import { formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { formatNumber, metricLabel, sortMetrics } from '../../core/reports/format.ts';
 import { metricWords, chooseStepMetrics } from '../../views/charts/metric-words.ts';
 import { pathTo } from '../location.ts';
 import { Empty } from '../parts/small.tsx';

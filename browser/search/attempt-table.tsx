@@ -1,6 +1,6 @@
 /** Attempts as a table. */
 import type { ComponentChildren } from 'preact';
-import { formatDuration, formatNumber } from '../../core/format.ts';
+import { formatDuration, formatNumber } from '../../core/reports/format.ts';
 import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
 import { USE_LABELS } from '../attempt/use-chip.tsx';
 import { pathTo, useQuery } from '../location.ts';

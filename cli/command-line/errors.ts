@@ -1,8 +1,8 @@
 /** Errors as users see them, and the exit codes. */
-import { TemperError, WorkFailed, type FailureType } from '../../core/failures.ts';
+import { TemperError, WorkFailed, type FailureType } from '../../core/contract/failures.ts';
 
-export { closestName } from '../../core/closest-name.ts';
-export { WorkFailed } from '../../core/failures.ts';
+export { closestName } from '../../core/names/closest-name.ts';
+export { WorkFailed } from '../../core/contract/failures.ts';
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 

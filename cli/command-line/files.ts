@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { UsageError } from './errors.ts';
 
 export async function readWhole(flag: string, file: string, maxBytes: number): Promise<Buffer> {

@@ -1,6 +1,6 @@
 /** Address and key of a server that a command opens to people and programs, checked before anything is started. */
 import { randomBytes } from 'node:crypto';
-import { isLoopback } from '../../core/addresses.ts';
+import { isLoopback } from '../../core/names/addresses.ts';
 import type { CommandEnvironment } from './command.ts';
 import { UsageError } from './errors.ts';
 import { checkAllowedHosts } from './listening.ts';

@@ -1,6 +1,6 @@
 /** Commands of operations. */
 import { randomUUID } from 'node:crypto';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { JSON_FLAG } from '../../operations/flags.ts';
 import { inputOf, listOperations, type Operation, type Place, type Table } from '../../operations/operation.ts';
 import { parsedWords, wordsOf, type Words } from '../../operations/words.ts';

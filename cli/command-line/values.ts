@@ -14,7 +14,7 @@ import {
 export {
   requireCheckpointName as readCheckpointName,
   requireTrainedName as readTrainedName,
-} from '../../core/policy-name.ts';
+} from '../../core/names/policy-name.ts';
 
 /** Given texts of each flag, in order. A flag without a value has an empty text for each use, or NEGATED. */
 type GivenFlags = ReadonlyMap<string, readonly string[]>;

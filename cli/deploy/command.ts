@@ -1,6 +1,6 @@
 import { CHECKPOINT_HELP, defineCommand, JSON_FLAG, type CommandContext, type Flags } from '../command-line/command.ts';
 
-/** Options of targets, one flag each; `core/contract-deploy.ts` says which target takes which, and what they look like. */
+/** Options of targets, one flag each; `core/contract/deploy.ts` says which target takes which, and what they look like. */
 const TARGET_FLAGS = {
   repo: {
     kind: 'text',

@@ -1,7 +1,7 @@
 /** Starts a deployment's workflow, or joins it, and follows its stages if asked to. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { deploymentWorkflowId, outboundQueue, storeQueue } from '../../core/queues.ts';
+import { deploymentWorkflowId, outboundQueue, storeQueue } from '../../core/names/queues.ts';
 import {
   deploymentId,
   readDeployment,
@@ -10,7 +10,7 @@ import {
   type DeploymentStatus,
   type NewDeployment,
   type RecordedDeployment,
-} from '../../store/records/deployments.ts';
+} from '../../store/records/production/deployments.ts';
 import type { Store } from '../../store/store.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { loadConfig } from '../../workers/config/config.ts';

@@ -1,6 +1,6 @@
 /** Deployments as commands print them. */
 import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
-import { stateOfDeployment, type Made, type RecordedDeployment } from '../../store/records/deployments.ts';
+import { stateOfDeployment, type Made, type RecordedDeployment } from '../../store/records/production/deployments.ts';
 
 /** The outcome of a stage that says best where it is. */
 const PLACES = ['model', 'url', 'archive'];

@@ -1,6 +1,10 @@
 import pLimit from 'p-limit';
-import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
-import { listRuns, requireRun } from '../../store/records/run-reader.ts';
+import {
+  listDeployments,
+  stateOfDeployment,
+  type RecordedDeployment,
+} from '../../store/records/production/deployments.ts';
+import { listRuns, requireRun } from '../../store/records/runs/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { READ_AT_ONCE } from '../runs/read-runs.ts';

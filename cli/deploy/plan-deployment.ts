@@ -1,9 +1,9 @@
 /** Plans a deployment from the flags and the store. */
-import { DEPLOY_OPTIONS, type DeployTargetName } from '../../core/contract-deploy.ts';
+import { DEPLOY_OPTIONS, type DeployTargetName } from '../../core/contract/deploy.ts';
 import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
 import { requireTarget } from '../../outbound/deploy/targets.ts';
-import type { NewDeployment } from '../../store/records/deployments.ts';
-import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import type { NewDeployment } from '../../store/records/production/deployments.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { readTrainedName } from '../command-line/values.ts';

@@ -1,22 +1,22 @@
 /** Recorded attempts as examples for supervised training. */
 import { resolve } from 'node:path';
 import { distill, rolePartsOf, recordedCall, toLine, type RatedAttempt } from './chats/distilled-chats.ts';
-import type { RunConfig, TrainedRoles } from '../../core/contract.ts';
-import { otherPolicies, trainedRoles } from '../../core/roles.ts';
-import { MAIN_POLICY } from '../../core/wire-constants.ts';
-import { branchOfStep } from '../../core/lineage.ts';
-import { listSteps } from '../../store/records/checkpoints.ts';
-import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readLineage } from '../../store/records/lineage.ts';
-import { readGroups, requireRun, type PlayedGroup } from '../../store/records/run-reader.ts';
-import type { CallRecord } from '../../store/records/trajectories.ts';
+import type { RunConfig, TrainedRoles } from '../../core/contract/contract.ts';
+import { otherPolicies, trainedRoles } from '../../core/rules/roles.ts';
+import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
+import { listSteps } from '../../store/records/runs/checkpoints.ts';
+import { findCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { readLineage } from '../../store/records/runs/lineage.ts';
+import { readGroups, requireRun, type PlayedGroup } from '../../store/records/runs/run-reader.ts';
+import type { CallRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { writeWhole } from '../command-line/files.ts';
-import { formatNumber, plural } from '../../core/format.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { distillCommand } from './command.ts';
 import { readSavedAttempts } from './saved-attempts.ts';
 

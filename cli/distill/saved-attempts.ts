@@ -1,10 +1,10 @@
 /** Attempts that `temper try --save` wrote, mostly of a hosted teacher. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MAIN_POLICY } from '../../core/wire-constants.ts';
+import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
 import { rolePartsOf, recordedCall, type RatedAttempt } from './chats/distilled-chats.ts';
 import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import { UsageError } from '../command-line/errors.ts';
 
 /** Members of a message that a chat template renders; hosted models return more. */

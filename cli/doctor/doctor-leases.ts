@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WATCH_MS } from '../../play/resources/lease-holder.ts';
 import { endLeases, LeaseWatch, type EndedLease, type SeenLease } from '../../play/resources/leaked-leases.ts';
-import { agentsWithLeases, Leases } from '../../store/records/leases.ts';
+import { agentsWithLeases, Leases } from '../../store/records/groups/leases.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { loadAgent, type AgentFile } from '../planning/load-agent.ts';
-import { formatDuration, plural } from '../../core/format.ts';
+import { formatDuration, plural } from '../../core/reports/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { doctorLeasesCommand } from './command.ts';

@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import { mergeEngineConfig } from '../../core/engine-rules.ts';
+import { mergeEngineConfig } from '../../core/rules/engine-rules.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine } from '../../workers/local-stack/decide-engine.ts';
 import { reportOnModel, type ModelReport } from '../../workers/doctor/model-report.ts';
@@ -11,7 +11,7 @@ import { printJson } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { createTable } from '../terminal/table.ts';
 import { doctorModelCommand, MEMORY_FLAGS } from './command.ts';
-import type { TrainConfig } from '../../core/contract.ts';
+import type { TrainConfig } from '../../core/contract/contract.ts';
 import { parseCommandLine } from '../command-line/parse.ts';
 import { flagText } from '../planning/project-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';

@@ -1,7 +1,7 @@
 /** Page of `temper eval`: models as bars with intervals, and their attempts at the same scenarios side by side. */
 import { planMeasures, type EvalSummary, type Measure, type Outcome } from './summarise.ts';
-import { formatNumber } from '../../core/format.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { formatNumber } from '../../core/reports/format.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { AttemptView, GroupView } from '../../views/api/attempt-views.ts';
 import type { AttemptSet } from '../../views/api/report-page.ts';
 import { clipText } from '../../views/attempts/messages.ts';
@@ -9,7 +9,7 @@ import { NO_NEIGHBOURS } from '../../views/attempts/place.ts';
 import { NO_VERDICT } from '../../views/attempts/verdict.ts';
 import { viewAttempt } from '../../views/attempts/view-attempt.ts';
 import { attemptRows } from '../../views/rows/attempt-row.ts';
-import type { Estimate } from '../../core/statistics.ts';
+import type { Estimate } from '../../core/numbers/statistics.ts';
 import { markup, type Html } from '../pages/html.ts';
 import { BOUNDS, GROUP_BOUNDS, renderPage } from '../pages/offline-page.ts';
 

@@ -9,7 +9,7 @@ import { renderEvalReport } from './eval-page.ts';
 import { judgeOutcomes } from './judge-outcomes.ts';
 import { planEval, type EvalPlan } from './plan-eval.ts';
 import { evalLines, summariseOutcomes, type EvalSummary, type Outcome, type Played } from './summarise.ts';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { openAgentResources } from '../../play/resources/agent-resources.ts';

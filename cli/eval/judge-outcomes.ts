@@ -1,13 +1,13 @@
 /** `temper eval --judge`: a hosted judge compares the models' attempts at each scenario. Its answers are stored before use. */
-import { hashOf } from '../../core/hashes.ts';
-import { describeSpending } from '../../core/judge-spending.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { describeSpending } from '../../core/rules/judge-spending.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
 import { hasPrice, requireJudgeKey, type HostedJudge } from '../../play/judge/judge-model.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { UsageError, WorkFailed } from '../command-line/errors.ts';

@@ -1,9 +1,9 @@
 /** Plan of `temper eval`: scenarios and players, checked before anything is started. */
 import type { Scenario } from '../../play/agent.ts';
 import { checkUnique, sampleScenarios, spreadValue } from '../../play/scenarios.ts';
-import { drawSample } from '../../core/split-held-out.ts';
-import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
-import { readStoredScenarios, streamStoredScenarios } from '../../store/records/run-reader.ts';
+import { drawSample } from '../../core/numbers/split-held-out.ts';
+import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/rules/run-defaults.ts';
+import { readStoredScenarios, streamStoredScenarios } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

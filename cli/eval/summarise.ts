@@ -1,10 +1,10 @@
 /** Results of an evaluation with confidence intervals. */
-import { pairedDifferences } from '../../core/compare-evaluations.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
-import { estimateMean, estimateShare, type Estimate } from '../../core/statistics.ts';
+import { pairedDifferences } from '../../core/numbers/compare-evaluations.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
+import { estimateMean, estimateShare, type Estimate } from '../../core/numbers/statistics.ts';
 import type { AttemptCost } from '../players/attempt-runner.ts';
-import { shortModelName } from '../../core/describe-config.ts';
-import { formatNumber, isRate, metricLabel, sortMetrics } from '../../core/format.ts';
+import { shortModelName } from '../../core/reports/describe-config.ts';
+import { formatNumber, isRate, metricLabel, sortMetrics } from '../../core/reports/format.ts';
 import { createTable } from '../terminal/table.ts';
 
 interface ModelSummary {

@@ -1,11 +1,11 @@
 /** A planned run's estimate from a run of the store. */
-import { describeConfigDifferences } from '../../core/config-differences.ts';
-import type { RunConfig } from '../../core/contract.ts';
-import { isUnreadable } from '../../core/failures.ts';
-import { REWARD_GROUP } from '../../core/named-rewards.ts';
-import { findPrice, type FoundPrice, type PriceTable } from '../../core/prices.ts';
+import { describeConfigDifferences } from '../../core/rules/config-differences.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { isUnreadable } from '../../core/contract/failures.ts';
+import { REWARD_GROUP } from '../../core/rules/named-rewards.ts';
+import { findPrice, type FoundPrice, type PriceTable } from '../../core/numbers/prices.ts';
 import { isRuler, withJudge } from '../../play/judge/ruler.ts';
-import { requireRun, type StoredRun } from '../../store/records/run-reader.ts';
+import { requireRun, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import type { RunPlan } from '../planning/run-plan.ts';

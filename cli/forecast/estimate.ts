@@ -1,8 +1,8 @@
 /** Tokens, time and cost of a planned run, before it starts: `--estimate`, and the first line of a run that costs money. */
-import { isAwaited } from '../../core/external-rewards.ts';
-import { badConfig } from '../../core/failures.ts';
-import { REWARD_GROUP } from '../../core/named-rewards.ts';
-import { SUPERVISED_AGENT } from '../../core/supervised.ts';
+import { isAwaited } from '../../core/rules/external-rewards.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { REWARD_GROUP } from '../../core/rules/named-rewards.ts';
+import { SUPERVISED_AGENT } from '../../core/rules/supervised.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { EXIT } from '../command-line/errors.ts';

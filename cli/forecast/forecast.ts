@@ -1,8 +1,8 @@
 /** Tokens, time and money of a planned run, from one that was measured. */
-import type { RunConfig, RunState, Usage } from '../../core/contract.ts';
-import { isEvaluationDue } from '../../core/plan-evaluation.ts';
-import { usdOfTokens, type ModelPrice } from '../../core/prices.ts';
-import { supervisedSteps } from '../../core/supervised.ts';
+import type { RunConfig, RunState, Usage } from '../../core/contract/contract.ts';
+import { isEvaluationDue } from '../../core/plan/evaluation.ts';
+import { usdOfTokens, type ModelPrice } from '../../core/numbers/prices.ts';
+import { supervisedSteps } from '../../core/rules/supervised.ts';
 import { sumUsage, type Measured, type MeasuredStep } from './measure.ts';
 
 export interface Spread {

@@ -1,9 +1,9 @@
 /** An estimate as lines, each number as a range. */
-import type { RunConfig } from '../../core/contract.ts';
-import { formatUsd } from '../../core/judge-spending.ts';
-import { LIST_PRICES_OF } from '../../core/prices.ts';
-import { supervisedSteps } from '../../core/supervised.ts';
-import { formatDuration, plural } from '../../core/format.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { formatUsd } from '../../core/rules/judge-spending.ts';
+import { LIST_PRICES_OF } from '../../core/numbers/prices.ts';
+import { supervisedSteps } from '../../core/rules/supervised.ts';
+import { formatDuration, plural } from '../../core/reports/format.ts';
 import type { Estimated } from './estimate-run.ts';
 import { sumSpreads, type Spread } from './forecast.ts';
 

@@ -1,10 +1,10 @@
 /** Tokens and time of a run that was played, by planned attempt: what a forecast is made of. */
-import type { JudgeSpending, RunConfig, StepSummary, Usage } from '../../core/contract.ts';
-import { addUsages, NO_USAGE } from '../../core/costs.ts';
-import type { PriceTable } from '../../core/prices.ts';
-import { branchOfStep } from '../../core/lineage.ts';
-import { readEvalRollouts, readEvalSeconds, type StoredRun } from '../../store/records/run-reader.ts';
-import { usageOfAttempts } from '../../store/records/usage.ts';
+import type { JudgeSpending, RunConfig, StepSummary, Usage } from '../../core/contract/contract.ts';
+import { addUsages, NO_USAGE } from '../../core/rules/costs.ts';
+import type { PriceTable } from '../../core/numbers/prices.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
+import { readEvalRollouts, readEvalSeconds, type StoredRun } from '../../store/records/runs/run-reader.ts';
+import { usageOfAttempts } from '../../store/records/groups/usage.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface MeasuredStep {

@@ -1,4 +1,4 @@
-import { MOST_THREADS } from '../../core/wire-constants.ts';
+import { MOST_THREADS } from '../../core/contract/wire-constants.ts';
 import { defineCommand } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { ALLOW_HOST_FLAG } from '../command-line/listening.ts';

@@ -1,5 +1,5 @@
-import type { EngineKind, GpuWorkerSettings } from '../../core/contract-engine.ts';
-import { checkStartedEngine, mergeEngineConfig } from '../../core/engine-rules.ts';
+import type { EngineKind, GpuWorkerSettings } from '../../core/contract/engine.ts';
+import { checkStartedEngine, mergeEngineConfig } from '../../core/rules/engine-rules.ts';
 import { loadConfig, type EngineConfig, type MergedEngine } from '../../workers/config/config.ts';
 import { ANY_USE, decideEngine, describeDecision } from '../../workers/local-stack/decide-engine.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { describeSpending } from '../../core/judge-spending.ts';
+import { describeSpending } from '../../core/rules/judge-spending.ts';
 import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { CONFIG_FILE } from '../../workers/project/folders.ts';

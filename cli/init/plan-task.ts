@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rmdir } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
 import type { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { parseHostedModel } from '../../play/connections/providers.ts';

@@ -1,5 +1,5 @@
 /** An attempt of the agent in which a sample stands for what the model would have said: a judge sees it as in a run. */
-import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
+import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { conversationOf, type Conversation } from '../../store/records/judging/conversation.ts';

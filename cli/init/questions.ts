@@ -1,5 +1,5 @@
 /** Questions of `temper init --task` to the hosted model, beside those for scenarios. What others wrote stands in them as quoted data. */
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
 import { block, quoteTools } from '../../store/records/judging/quote.ts';
 

@@ -1,13 +1,13 @@
 /** Facts of a model card, from the store. */
-import type { Checkpoint } from '../../core/contract.ts';
-import { formatSteps } from '../../core/format.ts';
-import { planLineage } from '../../core/lineage.ts';
-import { policyName } from '../../core/policy-name.ts';
-import { HUB_PREFIX } from '../../core/wire-constants.ts';
-import { listSteps, readCommitted } from '../../store/records/checkpoints.ts';
-import type { TrainedPolicy } from '../../store/records/find-policy.ts';
-import { readBranches } from '../../store/records/lineage.ts';
-import { readCommit, readEval, readRun } from '../../store/records/run-reader.ts';
+import type { Checkpoint } from '../../core/contract/contract.ts';
+import { formatSteps } from '../../core/reports/format.ts';
+import { planLineage } from '../../core/names/lineage.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import { HUB_PREFIX } from '../../core/contract/wire-constants.ts';
+import { listSteps, readCommitted } from '../../store/records/runs/checkpoints.ts';
+import type { TrainedPolicy } from '../../store/records/runs/find-policy.ts';
+import { readBranches } from '../../store/records/runs/lineage.ts';
+import { readCommit, readEval, readRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { isBuiltIn, sourceOfName } from '../../workers/base-models/base-model.ts';

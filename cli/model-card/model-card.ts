@@ -1,7 +1,7 @@
 /** `README.md` of an exported folder: what the model is, its origin, and how to load it. Unknown facts are left out. */
-import type { EvalResult } from '../../core/contract.ts';
+import type { EvalResult } from '../../core/contract/contract.ts';
 import { CHAT_TEMPLATE_FILE } from '../../outbound/deploy/targets/files.ts';
-import { describeHeldOut, formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
+import { describeHeldOut, formatNumber, metricLabel, sortMetrics } from '../../core/reports/format.ts';
 import { printable } from '../terminal/output.ts';
 import { loadGguf, loadMlx } from './local-formats.ts';
 

@@ -1,7 +1,7 @@
 /** `--chat-template FILE`: a Jinja template instead of the model's own. Its text goes into the store under its hash. */
 import { resolve } from 'node:path';
-import type { RunConfig } from '../../core/contract.ts';
-import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/contract/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
 import type { Output } from '../terminal/output.ts';

@@ -1,19 +1,19 @@
 /** The engine of a run, decided before the run is planned, and configurations that it or the trainer can't compute. */
-import type { RunConfig } from '../../core/contract.ts';
-import type { EngineKind } from '../../core/contract-engine.ts';
-import { checkTraining, mergeEngineConfig } from '../../core/engine-rules.ts';
-import { isOverlapping } from '../../core/plan-step.ts';
-import { hasWindow } from '../../core/plan-window.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import type { EngineKind } from '../../core/contract/engine.ts';
+import { checkTraining, mergeEngineConfig } from '../../core/rules/engine-rules.ts';
+import { isOverlapping } from '../../core/plan/step.ts';
+import { hasWindow } from '../../core/plan/window.ts';
 import { loadConfig, type MergedEngine } from '../../workers/config/config.ts';
 import { findDevices } from '../../workers/devices/devices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { countPolicies } from '../../core/roles.ts';
-import { isSupervisedOnly } from '../../core/supervised.ts';
-import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readManifest, type StoredRun } from '../../store/records/run-reader.ts';
+import { countPolicies } from '../../core/rules/roles.ts';
+import { isSupervisedOnly } from '../../core/rules/supervised.ts';
+import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { readManifest, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { decideEngine, type EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';

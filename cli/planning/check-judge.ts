@@ -1,14 +1,14 @@
 /** The judge of an agent's file or `--judge`, checked before anything is started. */
-import type { ExternalConfig, RunConfig } from '../../core/contract.ts';
-import { EXTERNAL, isAwaited, REVIEW } from '../../core/external-rewards.ts';
-import { REWARD_GROUP } from '../../core/named-rewards.ts';
-import { adapterOf, parsePolicyName, policyName, type Policy } from '../../core/policy-name.ts';
+import type { ExternalConfig, RunConfig } from '../../core/contract/contract.ts';
+import { EXTERNAL, isAwaited, REVIEW } from '../../core/rules/external-rewards.ts';
+import { REWARD_GROUP } from '../../core/rules/named-rewards.ts';
+import { adapterOf, parsePolicyName, policyName, type Policy } from '../../core/names/policy-name.ts';
 import type { Agent } from '../../play/agent.ts';
 import { requireJudgeKey, type EngineJudge } from '../../play/judge/judge-model.ts';
-import type { RunOptions } from '../../core/run-defaults.ts';
+import type { RunOptions } from '../../core/rules/run-defaults.ts';
 import { isExternal, type External } from '../../play/external.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
-import { findCheckpoint, nameCheckpoint, readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { findCheckpoint, nameCheckpoint, readCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 

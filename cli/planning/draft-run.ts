@@ -2,10 +2,10 @@
  * The one planner of runs: a source, a checkpoint to start from and flags become the configuration that is recorded.
  * Every check comes before the first download, and every download before anything is started.
  */
-import type { ProductionSource, RunConfig } from '../../core/contract.ts';
-import type { TrainedPolicy } from '../../store/records/find-policy.ts';
-import { startFrom, type PeftAdapter } from '../../store/records/peft-adapter.ts';
-import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
+import type { ProductionSource, RunConfig } from '../../core/contract/contract.ts';
+import type { TrainedPolicy } from '../../store/records/runs/find-policy.ts';
+import { startFrom, type PeftAdapter } from '../../store/records/runs/peft-adapter.ts';
+import { readRun, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { BaseModel } from '../../workers/base-models/base-model.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

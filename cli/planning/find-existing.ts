@@ -1,9 +1,9 @@
 /** An existing run with a new run's name: continued if its configuration is the same, refused otherwise. */
-import type { RunConfig } from '../../core/contract.ts';
-import { describeConfigDifferences } from '../../core/config-differences.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
-import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
-import { readRun, type StoredRun } from '../../store/records/run-reader.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { describeConfigDifferences } from '../../core/rules/config-differences.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
+import { readAllChanges, readBranches } from '../../store/records/runs/lineage.ts';
+import { readRun, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { flagOf } from './run-flags.ts';

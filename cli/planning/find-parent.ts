@@ -1,12 +1,17 @@
 /** What a run starts from: a checkpoint of another run or a PEFT adapter, and what of it must stay the same. */
 import { resolve } from 'node:path';
-import type { Checkpoint, RunConfig } from '../../core/contract.ts';
-import { differingLoraOption } from '../../core/lora-difference.ts';
-import { type CheckpointName, policyName } from '../../core/policy-name.ts';
-import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/find-policy.ts';
-import { isOfModel, PEFT_CONFIG_FILE, readPeftAdapter, type PeftAdapter } from '../../store/records/peft-adapter.ts';
-import { requireUnpruned } from '../../store/records/pruned.ts';
-import { readCommit } from '../../store/records/run-reader.ts';
+import type { Checkpoint, RunConfig } from '../../core/contract/contract.ts';
+import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
+import { type CheckpointName, policyName } from '../../core/names/policy-name.ts';
+import { findConfiguredCheckpoint, type ConfiguredCheckpoint } from '../../store/records/runs/find-policy.ts';
+import {
+  isOfModel,
+  PEFT_CONFIG_FILE,
+  readPeftAdapter,
+  type PeftAdapter,
+} from '../../store/records/runs/peft-adapter.ts';
+import { requireUnpruned } from '../../store/records/runs/pruned.ts';
+import { readCommit } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { registeredOnly, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
 import { loadConfig } from '../../workers/config/config.ts';

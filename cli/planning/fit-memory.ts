@@ -4,11 +4,11 @@
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EngineSettings } from '../../core/contract-engine.ts';
-import type { RunConfig } from '../../core/contract.ts';
-import { canQuantize, mergeEngineConfig } from '../../core/engine-rules.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { isSupervisedOnly } from '../../core/supervised.ts';
+import type { EngineSettings } from '../../core/contract/engine.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { canQuantize, mergeEngineConfig } from '../../core/rules/engine-rules.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { isSupervisedOnly } from '../../core/rules/supervised.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { examineModel, type ModelReport } from '../../workers/doctor/model-report.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';

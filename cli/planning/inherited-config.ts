@@ -1,9 +1,9 @@
 /** Configuration of a fork: its parent's, with the values that were changed. */
-import { withoutDependents } from '../../core/config-rules.ts';
-import type { RunConfig } from '../../core/contract.ts';
-import { findLossProblem } from '../../core/loss-options.ts';
-import type { RunOptions } from '../../core/run-defaults.ts';
-import type { Settings } from '../../core/settings.ts';
+import { withoutDependents } from '../../core/rules/config-rules.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { findLossProblem } from '../../core/rules/loss-options.ts';
+import type { RunOptions } from '../../core/rules/run-defaults.ts';
+import type { Settings } from '../../core/rules/settings.ts';
 import type { Parent } from './find-parent.ts';
 import { applyRunFlags } from './run-flags.ts';
 

@@ -1,18 +1,18 @@
 /** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
-import type { RunConfig } from '../../core/contract.ts';
-import { differingLoraOption } from '../../core/lora-difference.ts';
-import type { TrainedName } from '../../core/policy-name.ts';
-import { MAIN_POLICY } from '../../core/wire-constants.ts';
-import { listCheckpoints } from '../../store/records/checkpoints.ts';
-import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
-import { referencesOf } from '../../store/records/references.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
+import type { TrainedName } from '../../core/names/policy-name.ts';
+import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
+import { listCheckpoints } from '../../store/records/runs/checkpoints.ts';
+import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
+import { referencesOf } from '../../store/records/runs/references.ts';
 import type { Store } from '../../store/store.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { loraFlag } from './run-flags.ts';
 import type { StepPlace } from '../../store/layout.ts';
-import { readManifest } from '../../store/records/run-reader.ts';
-import { policiesOf } from '../../store/records/manifest.ts';
+import { readManifest } from '../../store/records/runs/run-reader.ts';
+import { policiesOf } from '../../store/records/runs/manifest.ts';
 import { describeBase, isSameBase, trainedBase } from '../../workers/config/loaded-base.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';

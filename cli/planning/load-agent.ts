@@ -1,8 +1,8 @@
 /** Loads and checks an agent file before anything is started: its name, its scenarios. */
 import { resolve } from 'node:path';
-import type { RunConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { countHeldOut } from '../../core/split-held-out.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { countHeldOut } from '../../core/numbers/split-held-out.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkToolServers } from '../../play/mcp/tool-server.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';

@@ -1,15 +1,15 @@
 /** Files of examples, and the supervised steps that a command asks for. */
 import { basename, resolve } from 'node:path';
-import { encodeChatExamples, parseChatExamples } from '../../core/chat-examples.ts';
-import type { SupervisedConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { planRendering, SUPERVISED } from '../../core/supervised.ts';
+import { encodeChatExamples, parseChatExamples } from '../../core/text/chat-examples.ts';
+import type { SupervisedConfig } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { planRendering, SUPERVISED } from '../../core/rules/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { readWhole, textIn } from '../command-line/files.ts';
 import { checkExamples, type ExampleFacts } from '../../workers/python/check-examples.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { findLocalModel } from './base-model.ts';

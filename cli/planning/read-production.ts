@@ -1,13 +1,13 @@
 /** Runs that train recorded conversations: where they start, and which conversations they train. */
-import type { Checkpoint, ProductionConfig, ProductionSource, RunConfig } from '../../core/contract.ts';
-import { plural } from '../../core/format.ts';
-import { describeLeftOut, describeTooFew } from '../../core/production.ts';
-import { layoutOf, type RunOptions } from '../../core/run-defaults.ts';
-import { readAncestors } from '../../store/records/ancestors.ts';
-import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
-import type { ChoiceRules, ChosenConversations } from '../../store/records/production-choice.ts';
-import { chooseRecorded, takeRecorded } from '../../store/records/production-dataset.ts';
-import { findServing } from '../../store/records/serving-checkpoint.ts';
+import type { Checkpoint, ProductionConfig, ProductionSource, RunConfig } from '../../core/contract/contract.ts';
+import { plural } from '../../core/reports/format.ts';
+import { describeLeftOut, describeTooFew } from '../../core/rules/production.ts';
+import { layoutOf, type RunOptions } from '../../core/rules/run-defaults.ts';
+import { readAncestors } from '../../store/records/production/ancestors.ts';
+import { findConfiguredCheckpoint } from '../../store/records/runs/find-policy.ts';
+import type { ChoiceRules, ChosenConversations } from '../../store/records/production/choice.ts';
+import { chooseRecorded, takeRecorded } from '../../store/records/production/dataset.ts';
+import { findServing } from '../../store/records/production/serving-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError, WorkFailed } from '../command-line/errors.ts';
 import type { Parent } from './find-parent.ts';

@@ -1,11 +1,11 @@
 /** Roles of an agent's file as a run records them: frozen checkpoints found, and what opposes them refused. */
-import type { Role, RunConfig } from '../../core/contract.ts';
-import type { RunOptions } from '../../core/run-defaults.ts';
-import { MAIN_POLICY } from '../../core/wire-constants.ts';
+import type { Role, RunConfig } from '../../core/contract/contract.ts';
+import type { RunOptions } from '../../core/rules/run-defaults.ts';
+import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
 import type { Agent } from '../../play/agent.ts';
 import { parseHostedModel } from '../../play/connections/providers.ts';
 import { isCheckpointPlayer, type FrozenPlayer, type RoleDefinition } from '../../play/roles/role-definition.ts';
-import { findTrainedPolicy } from '../../store/records/find-policy.ts';
+import { findTrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { readTrainedName } from '../command-line/values.ts';

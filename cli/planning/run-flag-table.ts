@@ -1,4 +1,4 @@
-/** Generated from the metadata of core/contract*.ts by test/contract/generate-flags.ts; a test compares. Do not edit. */
+/** Generated from the metadata of core/contract/ by test/contract/generate-flags.ts; a test compares. Do not edit. */
 import type { RunFlag } from './run-flag.ts';
 
 type Rows = Readonly<Record<string, RunFlag>>;

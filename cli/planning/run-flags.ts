@@ -1,13 +1,13 @@
 /** A run's configuration from flags, checked against the contract, with errors in terms of flags. */
 import { z } from 'zod';
-import { type BlobRef, LOSS_NAMES, RunConfig, usersOfOption } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import type { LoraDifference } from '../../core/lora-difference.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { type BlobRef, LOSS_NAMES, RunConfig, usersOfOption } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import type { LoraDifference } from '../../core/numbers/lora-difference.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/rules/run-defaults.ts';
 import type { ChatTemplate } from './chat-template.ts';
 import { NONE } from '../command-line/command.ts';
 import { UsageError } from '../command-line/errors.ts';
-import { SUPERVISED } from '../../core/supervised.ts';
+import { SUPERVISED } from '../../core/rules/supervised.ts';
 import type { RunFlag } from './run-flag.ts';
 import { EXAMPLE_FLAGS, RUN_FLAG_ROWS, WARM_START_FLAGS } from './run-flag-table.ts';
 

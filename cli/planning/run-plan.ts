@@ -1,5 +1,5 @@
 /** A planned run, as sessions, estimates and checks of this machine take it. */
-import type { RunConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
 import type { Agent } from '../../play/agent.ts';
 import type { Store } from '../../store/store.ts';
 import type { EngineDecision } from '../../workers/local-stack/decide-engine.ts';

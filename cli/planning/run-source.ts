@@ -1,5 +1,5 @@
 /** What a run trains: attempts of an agent, a file of chats, or recorded conversations; and which flags each of them takes. */
-import type { ProductionSource } from '../../core/contract.ts';
+import type { ProductionSource } from '../../core/contract/contract.ts';
 import type { FlagValues, Flags } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { UsageError } from '../command-line/errors.ts';

@@ -1,10 +1,10 @@
 /** The options of a run that its source decides: an agent's own, those of chats, or those of recorded conversations. */
-import type { ProductionConfig, ProductionSource, RunConfig, SupervisedConfig } from '../../core/contract.ts';
-import { stepsOfPass } from '../../core/plan-production.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
-import { roleTrainOptions } from '../../core/roles.ts';
-import { layoutOf, type RunOptions } from '../../core/run-defaults.ts';
-import { SUPERVISED_AGENT } from '../../core/supervised.ts';
+import type { ProductionConfig, ProductionSource, RunConfig, SupervisedConfig } from '../../core/contract/contract.ts';
+import { stepsOfPass } from '../../core/plan/production.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
+import { roleTrainOptions } from '../../core/rules/roles.ts';
+import { layoutOf, type RunOptions } from '../../core/rules/run-defaults.ts';
+import { SUPERVISED_AGENT } from '../../core/rules/supervised.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { judgeOptions } from './check-judge.ts';

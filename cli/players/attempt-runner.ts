@@ -1,9 +1,9 @@
 /** Plays attempts outside of any run: recorder and rules are those of training, and nothing is stored. */
 import pLimit from 'p-limit';
-import type { RolloutConfig } from '../../core/contract.ts';
-import { plural } from '../../core/format.ts';
-import { adapterOf } from '../../core/policy-name.ts';
-import { seatedPolicy } from '../../core/roles.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import { plural } from '../../core/reports/format.ts';
+import { adapterOf } from '../../core/names/policy-name.ts';
+import { seatedPolicy } from '../../core/rules/roles.ts';
 import type { Agent } from '../../play/agent.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { costOf, hostedAddress, readUsed } from '../../play/connections/providers.ts';

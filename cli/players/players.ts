@@ -1,6 +1,6 @@
 /** Players: checkpoints and base models on the local stack, and hosted models, checked before anything is started. */
-import type { RolloutConfig } from '../../core/contract.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import {
   checkBaseUrl,
   findHostedModel,

@@ -1,7 +1,7 @@
 /** Starts an engine for one checkpoint's base model, loaded as the checkpoint was trained unless flags say otherwise. */
-import { checkTrainedWeights } from '../../core/engine-rules.ts';
-import type { EngineSettings } from '../../core/contract-engine.ts';
-import type { TrainedPolicy } from '../../store/records/find-policy.ts';
+import { checkTrainedWeights } from '../../core/rules/engine-rules.ts';
+import type { EngineSettings } from '../../core/contract/engine.ts';
+import type { TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import type { TemperConfig } from '../../workers/config/config.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';

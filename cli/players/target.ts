@@ -1,10 +1,10 @@
 /** Checkpoint that `--model` names, if any, and the base model that several of them share. */
-import type { Checkpoint, Prepared, RunConfig } from '../../core/contract.ts';
-import { parseTrainedName, policyName, type Policy } from '../../core/policy-name.ts';
-import { isSupervisedOnly } from '../../core/supervised.ts';
-import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { adapterOfPolicy } from '../../store/records/manifest.ts';
-import { readManifest, readPrepared, readRun, requireRun } from '../../store/records/run-reader.ts';
+import type { Checkpoint, Prepared, RunConfig } from '../../core/contract/contract.ts';
+import { parseTrainedName, policyName, type Policy } from '../../core/names/policy-name.ts';
+import { isSupervisedOnly } from '../../core/rules/supervised.ts';
+import { findCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { adapterOfPolicy } from '../../store/records/runs/manifest.ts';
+import { readManifest, readPrepared, readRun, requireRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { describeBase, isSameBase, trainedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
 import { UsageError } from '../command-line/errors.ts';

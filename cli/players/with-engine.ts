@@ -1,6 +1,6 @@
 /** Runs work with the local stack's engine; starts no stack if all players are hosted. */
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
-import { checkTrainedWeights } from '../../core/engine-rules.ts';
+import { checkTrainedWeights } from '../../core/rules/engine-rules.ts';
 import { loadConfig, type EngineConfig } from '../../workers/config/config.ts';
 import { ANY_USE } from '../../workers/local-stack/decide-engine.ts';
 import { findDevices } from '../../workers/devices/devices.ts';

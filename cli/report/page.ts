@@ -1,5 +1,5 @@
 /** A run's report. */
-import { formatNumber, metricLabel, sortMetrics } from '../../core/format.ts';
+import { formatNumber, metricLabel, sortMetrics } from '../../core/reports/format.ts';
 import { agreementCharts } from '../../views/charts/agreement.ts';
 import type { Section } from '../../views/charts/chart.ts';
 import { findConstants, planCharts } from '../../views/charts/charts.ts';

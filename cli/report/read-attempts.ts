@@ -1,10 +1,10 @@
 /** Reads the attempts that a report shows: some steps, some groups of each, and the first games of the evaluations. */
-import type { RunState } from '../../core/contract.ts';
-import { plural } from '../../core/format.ts';
-import { branchOfStep } from '../../core/lineage.ts';
-import { sampleEvenly } from '../../core/statistics.ts';
+import type { RunState } from '../../core/contract/contract.ts';
+import { plural } from '../../core/reports/format.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
+import { sampleEvenly } from '../../core/numbers/statistics.ts';
 import type { StepPlace } from '../../store/layout.ts';
-import { listGroups } from '../../store/records/group-files.ts';
+import { listGroups } from '../../store/records/groups/group-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { GroupView } from '../../views/api/attempt-views.ts';
 import type { AttemptSet } from '../../views/api/report-page.ts';

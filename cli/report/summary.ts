@@ -1,12 +1,12 @@
 /** Head of the report: results and cost. */
-import { shortModelName } from '../../core/describe-config.ts';
-import type { EvalResult, RunConfig, RunState, StepSummary } from '../../core/contract.ts';
-import { describeCosts, sumUsd } from '../../core/costs.ts';
-import { formatUsd } from '../../core/judge-spending.ts';
+import { shortModelName } from '../../core/reports/describe-config.ts';
+import type { EvalResult, RunConfig, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { describeCosts, sumUsd } from '../../core/rules/costs.ts';
+import { formatUsd } from '../../core/rules/judge-spending.ts';
 import { findHeldOutLoss, LOSS_HEADING, lossNote, type HeldOutLoss } from '../../views/charts/held-out.ts';
-import { describeLineage } from '../../core/lineage.ts';
-import { policyName } from '../../core/policy-name.ts';
-import { describeChange } from '../../core/settings.ts';
+import { describeLineage } from '../../core/names/lineage.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import { describeChange } from '../../core/rules/settings.ts';
 import {
   formatDuration,
   formatNumber,
@@ -19,8 +19,8 @@ import {
   plural,
   sortMetrics,
   valueOf,
-} from '../../core/format.ts';
-import type { ReviewAgreement } from '../../store/records/review-agreement.ts';
+} from '../../core/reports/format.ts';
+import type { ReviewAgreement } from '../../store/records/rewards/review-agreement.ts';
 import type { AttemptSet } from '../../views/api/report-page.ts';
 import { describeAgreement } from '../../views/charts/agreement.ts';
 import type { FoundAdvisory } from '../../views/runs/advisories.ts';

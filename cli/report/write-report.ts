@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { REVIEW } from '../../core/external-rewards.ts';
-import { badConfig } from '../../core/failures.ts';
-import { readAgreement } from '../../store/records/review-agreement.ts';
-import { requireRun } from '../../store/records/run-reader.ts';
+import { REVIEW } from '../../core/rules/external-rewards.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { readAgreement } from '../../store/records/rewards/review-agreement.ts';
+import { requireRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { readAdvisories } from '../../views/runs/stored-advisories.ts';
 import { STATE_FOLDER } from '../../workers/project/folders.ts';

@@ -1,9 +1,9 @@
 /** Attempts of a run that wait for a reward, as commands print them and the server answers them. */
-import { formatAttemptId } from '../../core/attempt-id.ts';
-import { deadlineOf } from '../../core/plan-given.ts';
-import { listAwaited, type AwaitedGroup } from '../../store/records/awaited-groups.ts';
-import { requireRun } from '../../store/records/run-reader.ts';
-import { inPlayOrder, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { formatAttemptId } from '../../core/names/attempt-id.ts';
+import { deadlineOf } from '../../core/plan/given.ts';
+import { listAwaited, type AwaitedGroup } from '../../store/records/rewards/awaited-groups.ts';
+import { requireRun } from '../../store/records/runs/run-reader.ts';
+import { inPlayOrder, type AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { messageText, viewMessage } from '../../views/attempts/messages.ts';
 

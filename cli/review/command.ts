@@ -1,4 +1,4 @@
-import { REVIEW_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { REVIEW_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 import { placeFlags } from '../command-line/listening.ts';
 

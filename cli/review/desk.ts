@@ -1,7 +1,7 @@
 /** Reads and writes of `temper review`, apart from HTTP: attempts of the project's store, and ledgers of their rewards. */
-import { parseAttemptId, type AttemptPlace } from '../../core/attempt-id.ts';
-import type { ExternalConfig } from '../../core/contract.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { parseAttemptId, type AttemptPlace } from '../../core/names/attempt-id.ts';
+import type { ExternalConfig } from '../../core/contract/contract.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { rolloutsKey, runKey } from '../../store/layout.ts';
 import { RunFileSchema, readStored } from '../../store/records/file-schemas.ts';
@@ -11,11 +11,11 @@ import {
   type Giver,
   type GivingAnswer,
   type RewardRefusal,
-} from '../../store/records/give-reward.ts';
-import type { GivenReward } from '../../store/records/given-problems.ts';
-import { lastRewards, readGiven, type GivenRow, type RewardRow } from '../../store/records/given-rewards.ts';
-import { readRollouts } from '../../store/records/group-files.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+} from '../../store/records/rewards/give-reward.ts';
+import type { GivenReward } from '../../store/records/rewards/given-problems.ts';
+import { lastRewards, readGiven, type GivenRow, type RewardRow } from '../../store/records/rewards/given-rewards.ts';
+import { readRollouts } from '../../store/records/groups/group-files.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { RunQuestions } from './questions/questions.ts';
 

@@ -1,6 +1,6 @@
 /** Rewards and comparisons as JSON, for programs that have the review key. */
 import { conversationOf } from '../../store/records/judging/conversation.ts';
-import type { GivenReward } from '../../store/records/given-problems.ts';
+import type { GivenReward } from '../../store/records/rewards/given-problems.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { readAwaited } from './awaited-list.ts';
 import type { PairQuestion, AskedAttempt } from './questions/questions.ts';

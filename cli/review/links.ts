@@ -1,6 +1,6 @@
 /** Signed links for a mail or a chat: one for each attempt that awaits its reward, or one to all questions of a run. */
-import { withoutSlash } from '../../core/addresses.ts';
-import { REVIEW_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import { REVIEW_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import type { AwaitedList } from './awaited-list.ts';

@@ -1,8 +1,8 @@
 import { aborted } from 'node:util';
-import { REVIEW_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { REVIEW_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
-import { isEnded, type StoredRun } from '../../store/records/run-reader.ts';
+import { isEnded, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import { bearerWords, originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
 import { Waker } from '../connections/wake.ts';
 import { readRuns } from '../runs/read-runs.ts';

@@ -1,5 +1,5 @@
 /** The pages behind a reviewer's link: one question of a run after the other. The link opens nothing else. */
-import type { PairAnswer } from '../../core/bradley-terry.ts';
+import type { PairAnswer } from '../../core/numbers/bradley-terry.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { readDecision } from './link-routes.ts';
 import { KEYS_HEADERS, noticePage } from './pages/page.ts';

@@ -1,6 +1,6 @@
 /** The HTTP server of `temper review`: who gets in, limits, and the form of answers. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { TemperError, type FailureType } from '../../core/failures.ts';
+import { TemperError, type FailureType } from '../../core/contract/failures.ts';
 import { BodyRoom, discardBody, HttpRefusal } from '../../play/transports/http-server.ts';
 import { openKeyedServer, pathOf, type Access, type KeyedServer } from '../../play/transports/keyed-server.ts';
 import type { KeyedPlace } from '../command-line/keyed-place.ts';

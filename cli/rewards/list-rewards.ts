@@ -4,7 +4,7 @@ import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { readAwaited, type AwaitedAttempt, type AwaitedList } from '../review/awaited-list.ts';
 import { planLinks } from '../review/links.ts';
-import { formatDuration, plural } from '../../core/format.ts';
+import { formatDuration, plural } from '../../core/reports/format.ts';
 import { clipLine, printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { rewardsCommand } from './command.ts';

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
-import { isUnreadable } from '../../core/failures.ts';
-import { listRuns, readRun, type StoredRun } from '../../store/records/run-reader.ts';
+import { isUnreadable } from '../../core/contract/failures.ts';
+import { listRuns, readRun, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
 /** Of the runs of a store. */

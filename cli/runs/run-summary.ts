@@ -1,10 +1,10 @@
 /** Run as `runs` and `show` print it: one flat object from the store. */
-import type { EvalResult, RunCosts, RunState } from '../../core/contract.ts';
+import type { EvalResult, RunCosts, RunState } from '../../core/contract/contract.ts';
 import { findHeldOutLoss, type HeldOutLoss } from '../../views/charts/held-out.ts';
-import { NOT_STEERED } from '../../core/lineage.ts';
-import { policyName } from '../../core/policy-name.ts';
-import { warnOfTraining } from '../../core/training-warnings.ts';
-import type { StoredRun } from '../../store/records/run-reader.ts';
+import { NOT_STEERED } from '../../core/names/lineage.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import { warnOfTraining } from '../../core/reports/training-warnings.ts';
+import type { StoredRun } from '../../store/records/runs/run-reader.ts';
 
 /** Evaluation with metrics beside the reward, so that a script reads `evalAfter.winRate`. */
 export type FlatEval = Readonly<Record<string, number | string | null>>;

@@ -1,9 +1,9 @@
-import { sumUsd } from '../../core/costs.ts';
-import { shortModelName } from '../../core/describe-config.ts';
-import { formatUsd } from '../../core/judge-spending.ts';
+import { sumUsd } from '../../core/rules/costs.ts';
+import { shortModelName } from '../../core/reports/describe-config.ts';
+import { formatUsd } from '../../core/rules/judge-spending.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { describeError, EXIT } from '../command-line/errors.ts';
-import { describeHeadline, formatDuration, formatNumber, olderThan } from '../../core/format.ts';
+import { describeHeadline, formatDuration, formatNumber, olderThan } from '../../core/reports/format.ts';
 import { printJson } from '../terminal/output.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { runsCommand } from './command.ts';

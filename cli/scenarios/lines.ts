@@ -1,8 +1,8 @@
 /** Results of `temper scenarios`, as text and as JSON. */
-import type { JudgeSpending } from '../../core/contract.ts';
-import { describeSpending } from '../../core/judge-spending.ts';
-import { mean } from '../../core/statistics.ts';
-import { formatNumber, plural } from '../../core/format.ts';
+import type { JudgeSpending } from '../../core/contract/contract.ts';
+import { describeSpending } from '../../core/rules/judge-spending.ts';
+import { mean } from '../../core/numbers/statistics.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import { createTable } from '../terminal/table.ts';
 import type { MadeScenarios, MadeScenario } from './make-plan.ts';
 import type { ScenarioOrigin } from './origin.ts';

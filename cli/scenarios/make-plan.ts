@@ -1,5 +1,5 @@
 /** Input, place and result of the stages of `temper scenarios`. */
-import { sha256Hex } from '../../core/hashes.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { HostedLedger, PricedModel } from '../../play/hosted/hosted-ledger.ts';
 import type { Store } from '../../store/store.ts';

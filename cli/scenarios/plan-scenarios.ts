@@ -1,6 +1,6 @@
 /** Plan of `temper scenarios`: all that can be wrong is refused before anything is paid for. */
 import { resolve } from 'node:path';
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { UsageError } from '../command-line/errors.ts';

@@ -1,5 +1,5 @@
 /** The question that asks a hosted model for scenarios. */
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
 import { block, quoteTools } from '../../store/records/judging/quote.ts';
 import type { ScenarioOrigin } from './origin.ts';

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { describeSpending } from '../../core/judge-spending.ts';
+import { describeSpending } from '../../core/rules/judge-spending.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { withEngine } from '../players/with-engine.ts';

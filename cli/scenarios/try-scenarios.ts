@@ -1,6 +1,6 @@
 /** Tries scenarios: each attempt is journaled, and its outcome is stored once. */
 import pLimit from 'p-limit';
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import type { Agent } from '../../play/agent.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { askStructured } from '../../play/hosted/ask-structured.ts';
@@ -9,7 +9,7 @@ import { Attempts } from '../../play/play-attempts.ts';
 import { OutageClock } from '../../play/recorder/clock.ts';
 import { triedJournalPrefix, triedKey } from '../../store/layout.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import { createRewrite, type Player } from '../players/players.ts';
 import type { MakePlan, MakeWorld, MadeScenario, ScenarioRow } from './make-plan.ts';
 import { createTriedAgent } from './tried-agent.ts';

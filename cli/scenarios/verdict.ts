@@ -1,8 +1,8 @@
 /** The question whether an attempt solved its scenario. */
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
 import { block, quoteMessages, quoteTools } from '../../store/records/judging/quote.ts';
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import type { ScenarioOrigin } from './origin.ts';
 
 export interface SolvedVerdict {

@@ -1,6 +1,6 @@
 /** Files of generated scenarios: written whole, and replaced only while nobody edited them. */
 import { readFile } from 'node:fs/promises';
-import { sha256Hex } from '../../core/hashes.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
 import { generatedFileKey } from '../../store/layout.ts';
 import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';

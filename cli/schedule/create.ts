@@ -6,9 +6,9 @@ import {
   type ScheduleClient,
   type ScheduleSpec,
 } from '@temporalio/client';
-import { policyName } from '../../core/policy-name.ts';
-import { rolloutQueue, scheduleId, storeQueue } from '../../core/queues.ts';
-import { recordSchedule } from '../../store/records/schedules.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import { rolloutQueue, scheduleId, storeQueue } from '../../core/names/queues.ts';
+import { recordSchedule } from '../../store/records/production/schedules.ts';
 import { namesOfTargets } from '../../workers/config/targets.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { configuredTarget } from '../../workers/connection/target.ts';
@@ -18,7 +18,7 @@ import { trackingOf } from '../../operations/start-run.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
 import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../../operations/operation.ts';
-import { formatTime } from '../../core/format.ts';
+import { formatTime } from '../../core/reports/format.ts';
 import { describeWork } from '../../operations/schedule-summary.ts';
 import type { ScheduleCreateContext } from './command.ts';
 import { planSchedule, type SchedulePlan, type Timing } from './plan-schedule.ts';

@@ -1,11 +1,11 @@
 /** Plan of a schedule from flags, with all checks that need no server. */
-import type { Checkpoint, ProductionSource, RunConfig } from '../../core/contract.ts';
-import { MAX_SCHEDULE_NAME } from '../../core/plan-firing.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
-import { findConfiguredCheckpoint } from '../../store/records/find-policy.ts';
-import { findProductionStart } from '../../store/records/production-firings.ts';
-import { requireRun } from '../../store/records/run-reader.ts';
-import { newestOf, readFirings } from '../../store/records/schedules.ts';
+import type { Checkpoint, ProductionSource, RunConfig } from '../../core/contract/contract.ts';
+import { MAX_SCHEDULE_NAME } from '../../core/plan/firing.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
+import { findConfiguredCheckpoint } from '../../store/records/runs/find-policy.ts';
+import { findProductionStart } from '../../store/records/production/firings.ts';
+import { requireRun } from '../../store/records/runs/run-reader.ts';
+import { newestOf, readFirings } from '../../store/records/production/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { readCheckpointName } from '../command-line/values.ts';

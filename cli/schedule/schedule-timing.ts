@@ -1,5 +1,5 @@
 /** When a schedule fires, as a person writes it. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   m: 60_000,

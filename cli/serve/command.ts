@@ -1,4 +1,4 @@
-import { SERVE_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { SERVE_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import {
   CHECKPOINT_ARGUMENT,
   CHECKPOINT_HELP,

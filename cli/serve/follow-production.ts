@@ -1,9 +1,9 @@
 /** Follows `RUN@production`: a promoted checkpoint is loaded first, and then answers each new request. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { policyName, type TrainedName } from '../../core/policy-name.ts';
-import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
-import { findPromoted } from '../../store/records/promotions.ts';
+import { policyName, type TrainedName } from '../../core/names/policy-name.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
+import { findPromoted } from '../../store/records/runs/promotions.ts';
 import type { Store } from '../../store/store.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 

@@ -1,5 +1,5 @@
 /** Lines that `temper serve` prints when it is ready: address, names of the model, and example requests. */
-import { FEEDBACK_KEY_VARIABLE, SERVE_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { FEEDBACK_KEY_VARIABLE, SERVE_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import { bearerWords, originOf, type KeyedPlace } from '../command-line/keyed-place.ts';
 import type { RecordingPlan } from './plan-serve.ts';
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { FEEDBACK_KEY_VARIABLE, SERVE_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { FEEDBACK_KEY_VARIABLE, SERVE_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import { UsageError } from '../command-line/errors.ts';
 import { DEFAULT_SERVE_PORT, type ServeContext } from './command.ts';
 import { KEY_BYTES, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';

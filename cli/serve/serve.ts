@@ -1,7 +1,7 @@
 import { aborted } from 'node:util';
-import type { TrainedName } from '../../core/policy-name.ts';
-import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
-import { ServerRecord } from '../../store/records/servers.ts';
+import type { TrainedName } from '../../core/names/policy-name.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
+import { ServerRecord } from '../../store/records/production/servers.ts';
 import { loadConfig, type TemperConfig } from '../../workers/config/config.ts';
 import { openConfiguredStore } from '../../workers/config/project-store.ts';
 import { loadPolicy, type ServedEngine } from '../../workers/serving/served-engine.ts';

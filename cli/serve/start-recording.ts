@@ -1,8 +1,8 @@
 /** Work of `temper serve --record` beside the server: writer, feedback, and retention. */
-import { badConfig } from '../../core/failures.ts';
-import { RecordedAnswers } from '../../store/records/recorded-answers.ts';
-import { RecordingWriter, removeRecordings } from '../../store/records/recordings.ts';
-import type { RedactConversation } from '../../store/records/served-conversation.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { RecordedAnswers } from '../../store/records/production/recorded-answers.ts';
+import { RecordingWriter, removeRecordings } from '../../store/records/production/recordings.ts';
+import type { RedactConversation } from '../../store/records/groups/served-conversation.ts';
 import type { Store } from '../../store/store.ts';
 import { AnswerRecorder } from '../../workers/serving/recording/answer-recorder.ts';
 import { Conversations } from '../../workers/serving/recording/conversations.ts';

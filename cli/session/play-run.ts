@@ -1,6 +1,6 @@
 /** Plays a planned run to its end for a user, or shows a complete one. */
 import { relative, resolve } from 'node:path';
-import { describeRun } from '../../core/describe-config.ts';
+import { describeRun } from '../../core/reports/describe-config.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { NONE, type CommandEnvironment } from '../command-line/command.ts';
 import type { TrackFlags } from '../command-line/track-flags.ts';
@@ -9,7 +9,7 @@ import { requireTrace, requireTracker } from '../../workers/config/targets.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
 import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
 import { glossaryLine } from '../command-line/help.ts';
-import { isEnded } from '../../store/records/run-reader.ts';
+import { isEnded } from '../../store/records/runs/run-reader.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import type { RunPlan } from '../planning/run-plan.ts';
 

@@ -1,10 +1,10 @@
 /** Session of a command with a run: open the stack, start or join the run, watch it to its end, release the stack. */
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { RunConfig } from '../../core/contract.ts';
-import type { EngineOverrides } from '../../core/engine-rules.ts';
-import { fillDefaults, SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
-import { runWorkflowId } from '../../core/queues.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import type { EngineOverrides } from '../../core/rules/engine-rules.ts';
+import { fillDefaults, SCHEMA_DEFAULTS } from '../../core/contract/schema-defaults.ts';
+import { runWorkflowId } from '../../core/names/queues.ts';
 import {
   connectClient,
   describeServerFailure,

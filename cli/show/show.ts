@@ -1,17 +1,17 @@
 import { describeHeldOutLoss } from '../../views/charts/held-out.ts';
-import type { LeagueScore, RunConfig, StepSummary } from '../../core/contract.ts';
-import type { Agreement } from '../../core/agreement.ts';
-import { describeCosts, describeUsage } from '../../core/costs.ts';
-import { describeRoles } from '../../core/describe-config.ts';
-import { REVIEW } from '../../core/external-rewards.ts';
-import { describeSpending } from '../../core/judge-spending.ts';
-import { describeLineage } from '../../core/lineage.ts';
-import { splitMetrics } from '../../core/named-rewards.ts';
-import { formatReason, describeChange } from '../../core/settings.ts';
-import { listAwaited } from '../../store/records/awaited-groups.ts';
-import type { Manifest } from '../../store/records/manifest.ts';
-import { readAgreement } from '../../store/records/review-agreement.ts';
-import { isEnded, readManifest, requireRun, type StoredRun } from '../../store/records/run-reader.ts';
+import type { LeagueScore, RunConfig, StepSummary } from '../../core/contract/contract.ts';
+import type { Agreement } from '../../core/numbers/agreement.ts';
+import { describeCosts, describeUsage } from '../../core/rules/costs.ts';
+import { describeRoles } from '../../core/reports/describe-config.ts';
+import { REVIEW } from '../../core/rules/external-rewards.ts';
+import { describeSpending } from '../../core/rules/judge-spending.ts';
+import { describeLineage } from '../../core/names/lineage.ts';
+import { splitMetrics } from '../../core/rules/named-rewards.ts';
+import { formatReason, describeChange } from '../../core/rules/settings.ts';
+import { listAwaited } from '../../store/records/rewards/awaited-groups.ts';
+import type { Manifest } from '../../store/records/runs/manifest.ts';
+import { readAgreement } from '../../store/records/rewards/review-agreement.ts';
+import { isEnded, readManifest, requireRun, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { describeAgreement } from '../../views/charts/agreement.ts';
@@ -27,7 +27,7 @@ import {
   formatSteps,
   olderThan,
   plural,
-} from '../../core/format.ts';
+} from '../../core/reports/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import type { PendingActivity, PendingOf } from '../watch/pending.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

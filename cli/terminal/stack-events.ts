@@ -1,7 +1,7 @@
 /** Events of the local stack as text. */
 import type { StackEvent } from '../../workers/events.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
-import { formatDuration } from '../../core/format.ts';
+import { formatDuration } from '../../core/reports/format.ts';
 import type { Output } from './output.ts';
 
 /** Progress is printed at intervals: a line for each package or second would bury the rest. */

@@ -1,13 +1,13 @@
 /** Output of `temper try`: a conversation for each attempt, then a table of scenarios, warnings and notes. */
-import { formatUsd } from '../../core/judge-spending.ts';
-import { isNamedReward } from '../../core/named-rewards.ts';
-import { mean } from '../../core/statistics.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { formatUsd } from '../../core/rules/judge-spending.ts';
+import { isNamedReward } from '../../core/rules/named-rewards.ts';
+import { mean } from '../../core/numbers/statistics.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { HostedCallView, MessageView, TurnView } from '../../views/api/attempt-views.ts';
 import { messageText } from '../../views/attempts/messages.ts';
 import { playedCalls } from '../../views/attempts/read-played.ts';
 import { viewHosted, viewTurns } from '../../views/attempts/view-attempt.ts';
-import { formatDuration, formatNumber, plural } from '../../core/format.ts';
+import { formatDuration, formatNumber, plural } from '../../core/reports/format.ts';
 import { printable } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { TriedAttempt, TriedGroup, TrySummary } from './play.ts';

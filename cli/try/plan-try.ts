@@ -1,5 +1,5 @@
 /** Plan of `temper try`: scenarios and player, checked before anything is started. */
-import type { RolloutConfig } from '../../core/contract.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
 import type { Agent } from '../../play/agent.ts';
 import type { RequestMode } from '../../play/recorder/request.ts';
 import { checkUnique, SAMPLED_FROM, sampleScenarios, type Sample } from '../../play/scenarios.ts';

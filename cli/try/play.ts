@@ -1,8 +1,8 @@
 /** Plays the attempts of `temper try`, all scenarios at once. Groups are printed in order, each as soon as it is done. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { toRewardMetrics } from '../../core/named-rewards.ts';
-import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
+import { toRewardMetrics } from '../../core/rules/named-rewards.ts';
+import { EVAL_ATTEMPTS_AT_ONCE } from '../../core/rules/run-defaults.ts';
 import { placeOfThrow } from '../../play/place-of-throw.ts';
 import { replaySaved } from '../../play/replay/replay-attempt.ts';
 import { saveAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
@@ -10,7 +10,7 @@ import { type AgentResources, openAgentResources } from '../../play/resources/ag
 import { rewardGroup } from '../../play/reward-group.ts';
 import { AttemptRunner, type RunnerOptions } from '../players/attempt-runner.ts';
 import type { TryPlan, TriedScenario } from './plan-try.ts';
-import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord, CallRecord } from '../../store/records/groups/trajectories.ts';
 
 export interface TriedAttempt {
   readonly record: AttemptRecord;

@@ -1,6 +1,6 @@
 /** Counts the training rows that the calls of an attempt would become, as the trainer does (gpu-worker: training/rows.py). */
-import { canonicalJson } from '../../core/hashes.ts';
-import type { CallRecord } from '../../store/records/trajectories.ts';
+import { canonicalJson } from '../../core/text/hashes.ts';
+import type { CallRecord } from '../../store/records/groups/trajectories.ts';
 
 export interface RowCounts {
   /** Calls that extend the tokens of a row exactly. */

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
 import { withEngine } from '../players/with-engine.ts';
 import { printJson } from '../terminal/output.ts';
@@ -9,7 +9,7 @@ import { groupLines, summaryLines } from './lines.ts';
 import { playTry, type TriedGroup, type TrySummary, type TriedAttempt } from './play.ts';
 import { planTry, type TryPlan } from './plan-try.ts';
 import { warningsOf } from './warnings.ts';
-import { mean } from '../../core/statistics.ts';
+import { mean } from '../../core/numbers/statistics.ts';
 import { isPlayedByCheckpoint } from '../../play/roles/role-definition.ts';
 import type { Agent } from '../../play/agent.ts';
 import { isExternal } from '../../play/external.ts';

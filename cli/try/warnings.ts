@@ -1,7 +1,7 @@
 /** Warnings about a few attempts that would keep a run from learning, with what to change. */
-import { hasNoVariance } from '../../core/statistics.ts';
-import { wasCut } from '../../store/records/trajectories.ts';
-import { formatNumber, plural } from '../../core/format.ts';
+import { hasNoVariance } from '../../core/numbers/statistics.ts';
+import { wasCut } from '../../store/records/groups/trajectories.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import { countReopened, countRows } from './rows.ts';
 import type { TriedAttempt, TriedGroup } from './play.ts';
 

@@ -1,6 +1,6 @@
 import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
 import { placeFlags } from '../command-line/listening.ts';
-import { UI_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { UI_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 
 export const DEFAULT_UI_PORT = 8020;
 

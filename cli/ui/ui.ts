@@ -1,8 +1,8 @@
 /** `temper ui`: puts store, views, live events and actions together, and serves them until Ctrl-C. */
 import { constants, setPriority } from 'node:os';
 import { aborted } from 'node:util';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
-import { UI_KEY_VARIABLE } from '../../core/door-keys.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
+import { UI_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import type { Store } from '../../store/store.ts';
 import type { ServerInfo } from '../../views/api/requests.ts';
 import { SharedAnswers } from '../../views/context/context.ts';

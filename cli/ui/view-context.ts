@@ -1,7 +1,7 @@
 /** Sources of a command's views: the store, the index with its cache, and vocabularies. */
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { readVocabulary } from '../../store/records/vocabulary.ts';
+import { readVocabulary } from '../../store/records/runs/vocabulary.ts';
 import type { Store } from '../../store/store.ts';
 import type { ViewContext } from '../../views/context/context.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
@@ -9,7 +9,7 @@ import { cacheFolder, projectFolders } from '../../workers/project/folders.ts';
 import { makePrivateFolder } from '../../workers/project/own-file.ts';
 import type { ProjectPlace } from '../../operations/operation.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { STORE_KEY } from '../../core/wire-constants.ts';
+import { STORE_KEY } from '../../core/contract/wire-constants.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
 import { childNames } from '../../store/records/children.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

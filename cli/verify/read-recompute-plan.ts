@@ -1,13 +1,13 @@
 /** Step to recompute, and the inputs of its `train` activity. */
-import type { Branch, InitialiseInput, RunConfig, TrainInput } from '../../core/contract.ts';
-import { planInitialise } from '../../core/plan-step.ts';
-import { branchOfStep } from '../../core/lineage.ts';
-import { checkpointName, policyName, type CheckpointName } from '../../core/policy-name.ts';
+import type { Branch, InitialiseInput, RunConfig, TrainInput } from '../../core/contract/contract.ts';
+import { planInitialise } from '../../core/plan/step.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
+import { checkpointName, policyName, type CheckpointName } from '../../core/names/policy-name.ts';
 import { judgedKey, placeOfGroup, rolloutsKey } from '../../store/layout.ts';
-import { describeUncommitted, findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readLineage } from '../../store/records/lineage.ts';
-import { checkpointOf, trainingOf, type Manifest } from '../../store/records/manifest.ts';
-import { readGone } from '../../store/records/pruned.ts';
+import { describeUncommitted, findCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { readLineage } from '../../store/records/runs/lineage.ts';
+import { checkpointOf, trainingOf, type Manifest } from '../../store/records/runs/manifest.ts';
+import { readGone } from '../../store/records/runs/pruned.ts';
 import type { Store } from '../../store/store.ts';
 import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
 import type { Verification } from '../../store/records/verify/verify-run.ts';

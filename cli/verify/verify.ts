@@ -1,11 +1,11 @@
-import type { CheckpointName } from '../../core/policy-name.ts';
+import type { CheckpointName } from '../../core/names/policy-name.ts';
 import type { Store } from '../../store/store.ts';
 import type { Findings } from '../../store/records/verify/findings.ts';
 import { verifyRun, type Verification } from '../../store/records/verify/verify-run.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT, UsageError } from '../command-line/errors.ts';
-import { plural } from '../../core/format.ts';
+import { plural } from '../../core/reports/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';

@@ -1,5 +1,5 @@
 /** A curve in braille: each character holds two columns of four dots. */
-import { largest, mean, smallest } from '../../core/statistics.ts';
+import { largest, mean, smallest } from '../../core/numbers/statistics.ts';
 
 export interface CurveSize {
   readonly columns: number;

@@ -1,10 +1,10 @@
 /** What the checkpoints of a run will take in its store, from the size of one of its own. */
-import type { RunConfig, RunState, StepSummary } from '../../core/contract.ts';
-import { formatBytes } from '../../core/format.ts';
-import { sizeOf } from '../../store/records/checkpoints.ts';
-import { policiesOf } from '../../store/records/manifest.ts';
-import { KEPT_WHOLE, PRUNED_EVERY } from '../../store/records/prune.ts';
-import { isEnded, readCommit, readRun } from '../../store/records/run-reader.ts';
+import type { RunConfig, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { formatBytes } from '../../core/reports/format.ts';
+import { sizeOf } from '../../store/records/runs/checkpoints.ts';
+import { policiesOf } from '../../store/records/runs/manifest.ts';
+import { KEPT_WHOLE, PRUNED_EVERY } from '../../store/records/retention/prune.ts';
+import { isEnded, readCommit, readRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
 /** Said while a run is young; later it can be seen. */
@@ -31,7 +31,7 @@ export async function describeDisk(
   return `disk: ${one}, the run at most ${formatBytes(kept)} (${formatBytes(all)} with --keep-all)`;
 }
 
-/** Bytes of all checkpoints, and the most that are there at once under the retention of store/records/prune.ts. */
+/** Bytes of all checkpoints, and the most that are there at once under the retention of store/records/retention/prune.ts. */
 export function forecastDisk(
   { steps, evalEvery }: Pick<RunConfig, 'steps' | 'evalEvery'>,
   { adapter, optimizer }: { readonly adapter: number; readonly optimizer: number },

@@ -1,8 +1,8 @@
 /** Polls a run's store; needs no server. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunState, StepSummary } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { isEnded, readState, readSteps } from '../../store/records/run-reader.ts';
+import type { RunState, StepSummary } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { isEnded, readState, readSteps } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface RunProgress {

@@ -1,10 +1,10 @@
 /** Progress as plain lines for pipes and logs, one line for each event. */
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
-import { sumUsd } from '../../core/costs.ts';
-import { formatUsd } from '../../core/judge-spending.ts';
-import { describeUnused, isSkipped } from '../../core/learning-signal.ts';
-import { describeLineage } from '../../core/lineage.ts';
-import { warnOfLastEvaluation, warnOfLastStep, type TrainingWarning } from '../../core/training-warnings.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { sumUsd } from '../../core/rules/costs.ts';
+import { formatUsd } from '../../core/rules/judge-spending.ts';
+import { describeUnused, isSkipped } from '../../core/reports/learning-signal.ts';
+import { describeLineage } from '../../core/names/lineage.ts';
+import { warnOfLastEvaluation, warnOfLastStep, type TrainingWarning } from '../../core/reports/training-warnings.ts';
 import type { RunProgress } from './follow-run.ts';
 import { describeTrainingBriefly, fillRows } from './training-text.ts';
 import {
@@ -15,7 +15,7 @@ import {
   metricLabel,
   plural,
   sortMetrics,
-} from '../../core/format.ts';
+} from '../../core/reports/format.ts';
 
 /** Judge metrics that a line leaves out, except the cost; the report has them. */
 const JUDGE_COUNTS = new Set(['judgeCalls', 'judgeCached', 'judgeTokens']);

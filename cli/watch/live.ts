@@ -1,8 +1,8 @@
 /** Live view of a run: a pure function from its state to the text of the screen. */
 import type pc from 'picocolors';
-import { describeCosts } from '../../core/costs.ts';
-import { shortModelName } from '../../core/describe-config.ts';
-import type { RunState, StepSummary } from '../../core/contract.ts';
+import { describeCosts } from '../../core/rules/costs.ts';
+import { shortModelName } from '../../core/reports/describe-config.ts';
+import type { RunState, StepSummary } from '../../core/contract/contract.ts';
 import {
   describeHeadline,
   describeHeldOut,
@@ -10,10 +10,10 @@ import {
   formatDuration,
   formatNumber,
   formatRate,
-} from '../../core/format.ts';
+} from '../../core/reports/format.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out.ts';
-import { largest, mean, smallest } from '../../core/statistics.ts';
-import { warnOfTraining } from '../../core/training-warnings.ts';
+import { largest, mean, smallest } from '../../core/numbers/statistics.ts';
+import { warnOfTraining } from '../../core/reports/training-warnings.ts';
 import { clipLine } from '../terminal/output.ts';
 import { drawCurve } from './curve.ts';
 import { describePhases, describeSpread, describeTraining, fillRows } from './training-text.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import type { WorkflowExecutionDescription, WorkflowExecutionStatusName } from '@temporalio/client';
 
-import { runWorkflowId } from '../../core/queues.ts';
+import { runWorkflowId } from '../../core/names/queues.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { isScheduled, type RawPending } from '../../workers/connection/pending-activity.ts';

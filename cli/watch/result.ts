@@ -1,8 +1,8 @@
 /** Last lines of a command that played a run: how the run ended. */
-import type { RunState } from '../../core/contract.ts';
-import { describeCosts } from '../../core/costs.ts';
+import type { RunState } from '../../core/contract/contract.ts';
+import { describeCosts } from '../../core/rules/costs.ts';
 import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out.ts';
-import { ENDED_EARLY, hintIfStalled } from '../../core/learning-signal.ts';
+import { ENDED_EARLY, hintIfStalled } from '../../core/reports/learning-signal.ts';
 import type { RunProgress } from './follow-run.ts';
 import {
   describeHeldOutChange,
@@ -13,7 +13,7 @@ import {
   plural,
   sortMetrics,
   valueOf,
-} from '../../core/format.ts';
+} from '../../core/reports/format.ts';
 
 /**
  * Table of both evaluations, the adapter, and the headline at the end, where users look. A hint follows if the reward did

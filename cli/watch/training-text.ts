@@ -1,7 +1,7 @@
 /** Training metrics of a step that a user acts on. The report and `show --json` have all of them. */
-import type { StepSummary } from '../../core/contract.ts';
-import { formatDuration, formatNumber } from '../../core/format.ts';
-import { MOST_MISMATCH } from '../../core/training-warnings.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { formatDuration, formatNumber } from '../../core/reports/format.ts';
+import { MOST_MISMATCH } from '../../core/reports/training-warnings.ts';
 
 type Train = StepSummary['train'];
 

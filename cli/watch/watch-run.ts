@@ -1,6 +1,6 @@
 /** Watches a run in its store, with pending activities if a server answers. */
 import { readStored, TimesFileSchema } from '../../store/records/file-schemas.ts';
-import { requireRun, readEvalRollouts, readGroups } from '../../store/records/run-reader.ts';
+import { requireRun, readEvalRollouts, readGroups } from '../../store/records/runs/run-reader.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { WorkFailed, EXIT } from '../command-line/errors.ts';
 import { isFinal, readProgress, followRun, unlessAway, type RunProgress } from './follow-run.ts';
@@ -8,11 +8,11 @@ import { openProjectStore } from '../../workers/config/project-store.ts';
 import { describeDisk } from './disk.ts';
 import { resultLines } from './result.ts';
 import { createViewer, type Viewer } from './viewer.ts';
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract/contract.ts';
 import type { Store } from '../../store/store.ts';
-import { branchOfStep } from '../../core/lineage.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
 import { evalTimesKey, groupTimesKey } from '../../store/layout.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 
 export async function watchRun(environment: CommandEnvironment, run: string): Promise<number> {
   const { project, env, output, signal } = environment;

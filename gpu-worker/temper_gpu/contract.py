@@ -1,4 +1,4 @@
-"""Generated from core/contract.ts by test/contract/generate.ts; a test regenerates and compares. Do not edit."""
+"""Generated from core/contract/contract.ts by test/contract/generate.ts; a test regenerates and compares. Do not edit."""
 
 from typing import Annotated, Literal
 
@@ -1235,7 +1235,7 @@ class PrepareInput(Strict):
     config: RunConfig
 
 
-# From core/wire-constants.ts.
+# From core/contract/wire-constants.ts.
 BODY_TOO_LARGE = "too_large"
 BRANCH_POLICY_NAME = "{run}~{branch}@{step}"
 BUILT_IN_MODELS = ("pocket", "pocket-tools")
@@ -1290,6 +1290,6 @@ VLLM_KEY_VARIABLE = "TEMPER_VLLM_KEY"
 VLLM_LORA_RANK = 64
 VLLM_POLICIES = 2
 
-# From core/failures.ts.
+# From core/contract/failures.ts.
 FailureType = Literal["AgentFailed", "JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "OutOfMemory", "StoreCorrupt", "StoreUnavailable", "SourceUnavailable", "TargetUnavailable", "DeploymentFailed", "BadConfig", "PolicyMismatch", "StepConflict", "LossNotFinite", "StaleAttempt", "LaterVersion"]
 RETRYABLE: frozenset[FailureType] = frozenset(("JudgeFailed", "EngineFailed", "ProgramFailed", "ResourceFailed", "TrainerFailed", "StoreUnavailable", "SourceUnavailable", "TargetUnavailable", "StaleAttempt", "LaterVersion"))

@@ -1,7 +1,7 @@
 /** Whether trackers and targets of deployments answer and take our key: one call to each that changes nothing. */
-import type { TrackerSettings } from '../../core/contract-outbound.ts';
-import type { TraceSettings } from '../../core/contract-trace.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import type { TrackerSettings } from '../../core/contract/outbound.ts';
+import type { TraceSettings } from '../../core/contract/trace.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { serviceCaller, serviceUrl, type ServiceName } from '../deploy/targets/services.ts';
 import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
 import { openMlflow } from '../track/mlflow.ts';

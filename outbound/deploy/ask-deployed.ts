@@ -1,7 +1,7 @@
 /** Greedy answers of a deployment, by OpenAI's chat completions, with log-probabilities where it gives them. */
 import { z } from 'zod';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { callHttp, type HttpCaller } from '../http.ts';
 import type { RecordedPrompt } from './recorded-prompts.ts';
 import type { DeployAddress } from './targets/target.ts';

@@ -2,7 +2,7 @@
  * The proof that a deployment serves a checkpoint: it answers recorded held-out prompts at temperature 0, and its answers
  * are compared with the checkpoint, its base model, and what else a server may make of an adapter.
  */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { askDeployed, type DeployedAnswer } from './ask-deployed.ts';
 import { judgeProof, type MeasuredAnswers } from './proof-verdict.ts';
 import { chooseRecordedPrompts } from './recorded-prompts.ts';

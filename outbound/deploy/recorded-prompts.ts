@@ -1,8 +1,8 @@
 /** Recorded prompts that a deployment is asked: first those of the checkpoint's own evaluation. */
-import { shuffle } from '../../core/seeds.ts';
-import { listSteps } from '../../store/records/checkpoints.ts';
-import { readEvalRollouts, readGroups } from '../../store/records/run-reader.ts';
-import type { AttemptRecord, CallRecord } from '../../store/records/trajectories.ts';
+import { shuffle } from '../../core/numbers/seeds.ts';
+import { listSteps } from '../../store/records/runs/checkpoints.ts';
+import { readEvalRollouts, readGroups } from '../../store/records/runs/run-reader.ts';
+import type { AttemptRecord, CallRecord } from '../../store/records/groups/trajectories.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 

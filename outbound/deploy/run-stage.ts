@@ -1,7 +1,12 @@
 /** One stage of a deployment: what an earlier try recorded is not done again. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TemperError } from '../../core/failures.ts';
-import { recordStage, showStatus, type Made, type RecordedDeployment } from '../../store/records/deployments.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import {
+  recordStage,
+  showStatus,
+  type Made,
+  type RecordedDeployment,
+} from '../../store/records/production/deployments.ts';
 import type { Store } from '../../store/store.ts';
 import { withoutSecrets, requireKey } from '../http.ts';
 import { deploymentFiles } from './targets/files.ts';

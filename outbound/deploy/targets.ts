@@ -1,6 +1,6 @@
 /** The targets of `temper deploy`, by name. */
-import type { DeployTargetName } from '../../core/contract-deploy.ts';
-import { TemperError } from '../../core/failures.ts';
+import type { DeployTargetName } from '../../core/contract/deploy.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { DeployTarget } from './targets/target.ts';
 import { fireworksTarget } from './targets/fireworks.ts';
 import { huggingFaceTarget } from './targets/huggingface.ts';

@@ -1,6 +1,6 @@
 /** One attempt as a trace: the agent, its calls of models in order, and the tools between them. */
-import { formatAttemptId, formatGroupId } from '../../core/attempt-id.ts';
-import type { AttemptRecord, CallRecord, HostedCallRecord } from '../../store/records/trajectories.ts';
+import { formatAttemptId, formatGroupId } from '../../core/names/attempt-id.ts';
+import type { AttemptRecord, CallRecord, HostedCallRecord } from '../../store/records/groups/trajectories.ts';
 import { ERROR_TYPE, GEN_AI, SESSION } from './conventions.ts';
 import { evaluationEvents, type AttemptVerdict } from './evaluation-events.ts';
 import { rootOf, spanIdOf } from './ids.ts';
@@ -9,7 +9,7 @@ import { hostedTurn, policyTurns, turnAttributes, type Turn } from './model-turn
 import { SPAN_KIND, type Attributes, type Span, type SpanLink, type SpanPlace } from './otlp/span.ts';
 import { timeOfAttempt, type AttemptTime, type SpanTime } from './span-times.ts';
 import type { TracedGroup, TracedRun } from './traced.ts';
-import { largest, smallest } from '../../core/statistics.ts';
+import { largest, smallest } from '../../core/numbers/statistics.ts';
 
 export function nameAttempt({ branch, step, group }: TracedGroup, attempt: number): string {
   return formatAttemptId({ branch, step, group, attempt });

@@ -1,7 +1,7 @@
 /** Addresses at which each kind of target takes traces, with its headers and attributes of the resource. */
-import { withoutSlash } from '../../core/addresses.ts';
-import type { TraceSettings } from '../../core/contract-trace.ts';
-import { badConfig } from '../../core/failures.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import type { TraceSettings } from '../../core/contract/trace.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { requireKey, type HttpCaller } from '../http.ts';
 import type { TargetMemory } from '../target.ts';
 import { findOrMakeExperiment, openMlflow } from '../track/mlflow.ts';

@@ -1,6 +1,6 @@
 /** Rewards of an attempt as evaluation results: the reward itself, and what it was made of. */
-import { REVIEW } from '../../core/external-rewards.ts';
-import { largest, mean, smallest } from '../../core/statistics.ts';
+import { REVIEW } from '../../core/rules/external-rewards.ts';
+import { largest, mean, smallest } from '../../core/numbers/statistics.ts';
 import { EVALUATION_EVENT, GEN_AI } from './conventions.ts';
 import { cutText } from './message-parts.ts';
 import type { SpanEvent } from './otlp/span.ts';

@@ -1,7 +1,7 @@
 /** Rewards as scores of Langfuse's traces, and held-out scenarios as a data set. What is sent twice has one id. */
 import pLimit from 'p-limit';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { callHttp, type HttpCaller } from '../http.ts';
 import { langfuseCaller, type LangfuseAccess } from './endpoint.ts';
 import type { AttemptVerdict } from './evaluation-events.ts';

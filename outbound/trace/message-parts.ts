@@ -1,5 +1,5 @@
 /** Chat messages in the form of the conventions: a role and parts. Long texts are cut, and say so. */
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 export interface PartsMessage {
   readonly role: string;

@@ -1,5 +1,10 @@
 /** Calls of models in one form, whoever answered: one turn for each request, with all of its choices. */
-import type { CallRecord, CallRequest, ChatMessage, HostedCallRecord } from '../../store/records/trajectories.ts';
+import type {
+  CallRecord,
+  CallRequest,
+  ChatMessage,
+  HostedCallRecord,
+} from '../../store/records/groups/trajectories.ts';
 import { GEN_AI, REQUEST_PARAMETERS } from './conventions.ts';
 import { toMessagesJson, toParts } from './message-parts.ts';
 import type { AttributeValue, Attributes } from './otlp/span.ts';

@@ -1,13 +1,13 @@
 /** Groups that a step decided on, or an evaluation, as spans are made of them; one after the other, for a step may have thousands. */
-import { policyName } from '../../core/policy-name.ts';
-import type { GroupRef, GroupResult } from '../../core/contract.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import type { GroupRef, GroupResult } from '../../core/contract/contract.ts';
+import { branchOfStep, planLineage } from '../../core/names/lineage.ts';
 import { evalTimesKey, groupTimesKey, placeOfGroup, type StepPlace } from '../../store/layout.ts';
 import { readStored, TimesFileSchema } from '../../store/records/file-schemas.ts';
-import { listGroups } from '../../store/records/group-files.ts';
-import { readBranches } from '../../store/records/lineage.ts';
-import { readEvalRollouts, readGroup, readManifest } from '../../store/records/run-reader.ts';
-import { readStepVerdict } from '../../store/records/step-verdict.ts';
+import { listGroups } from '../../store/records/groups/group-files.ts';
+import { readBranches } from '../../store/records/runs/lineage.ts';
+import { readEvalRollouts, readGroup, readManifest } from '../../store/records/runs/run-reader.ts';
+import { readStepVerdict } from '../../store/records/groups/step-verdict.ts';
 import type { Store } from '../../store/store.ts';
 import type { TracedGroup } from './traced.ts';
 

@@ -1,7 +1,7 @@
 /** Spans go out in requests of bounded size, compressed. What a server took is not sent again. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { callHttp, type TargetAnswer } from '../http.ts';
 import type { TraceEndpoint } from './endpoint.ts';
 import type { Span, SpanSource, Attributes, AttributeValue } from './otlp/span.ts';

@@ -1,6 +1,6 @@
 /** One step as a trace of its own: the step, and a span for each of its groups, which attempts' traces link to. */
-import type { StepSummary } from '../../core/contract.ts';
-import { mean } from '../../core/statistics.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { mean } from '../../core/numbers/statistics.ts';
 import { attemptRoot } from './attempt-spans.ts';
 import { rootOf, spanIdOf } from './ids.ts';
 import { nanoseconds, SPAN_KIND, type Attributes, type Span, type SpanLink, type SpanPlace } from './otlp/span.ts';

@@ -1,5 +1,5 @@
 /** Tells a run as traces: one for each step, with its groups, and one for each attempt that is sent. */
-import type { TraceSettings } from '../../core/contract-trace.ts';
+import type { TraceSettings } from '../../core/contract/trace.ts';
 import type { Store } from '../../store/store.ts';
 import type { HttpCaller } from '../http.ts';
 import type { TargetMemory, ToldRow, RunFacts, StepRow, Target, ToldRun } from '../target.ts';
@@ -15,8 +15,8 @@ import { TraceSender } from './send-traces.ts';
 import { groupLink, groupSpan, runSpan, stepSpan } from './step-spans.ts';
 import type { TracedGroup, TracedRun } from './traced.ts';
 import { hash } from 'node:crypto';
-import { policyName } from '../../core/policy-name.ts';
-import { readPrepared, streamStoredScenarios } from '../../store/records/run-reader.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import { readPrepared, streamStoredScenarios } from '../../store/records/runs/run-reader.ts';
 
 export interface TracePlace {
   readonly store: Store;

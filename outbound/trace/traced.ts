@@ -1,6 +1,6 @@
 /** Facts of attempts that become spans: read from the store, with nothing of the clock in it. */
 import type { TimesFile } from '../../store/records/file-schemas.ts';
-import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
+import type { AttemptRecord, Judged } from '../../store/records/groups/trajectories.ts';
 
 /** The run, as each span of it is marked. */
 export interface TracedRun {

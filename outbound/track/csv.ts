@@ -4,8 +4,8 @@
  */
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { CsvSettings } from '../../core/contract-outbound.ts';
-import { TemperError } from '../../core/failures.ts';
+import type { CsvSettings } from '../../core/contract/outbound.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { ToldRow, Target } from '../target.ts';
 import { metricsOfRow, STEP_METRIC } from './metric-names.ts';
 import type { TrackerPlace } from './tracker-run.ts';

@@ -2,9 +2,9 @@
  * NamedMetrics of a run under ART's names. The numbers are the curve's and the evaluations': every tracker, and the
  * workers' /metrics, tell the same ones.
  */
-import type { EvalResult, StepSummary } from '../../core/contract.ts';
-import { costMetrics } from '../../core/costs.ts';
-import { headline, headlineInterval } from '../../core/format.ts';
+import type { EvalResult, StepSummary } from '../../core/contract/contract.ts';
+import { costMetrics } from '../../core/rules/costs.ts';
+import { headline, headlineInterval } from '../../core/reports/format.ts';
 import type { ToldRow, StepTotals } from '../target.ts';
 
 export type NamedMetrics = Record<string, number>;

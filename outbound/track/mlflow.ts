@@ -2,10 +2,10 @@
  * An MLflow server, by its REST interface 2.0. A metric's key, step, time and value are its identity there, and they come
  * from the store: a repeated delivery changes nothing. A run is found by its tag before it is made.
  */
-import { withoutSlash } from '../../core/addresses.ts';
-import type { MlflowSettings } from '../../core/contract-outbound.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { badConfig } from '../../core/failures.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import type { MlflowSettings } from '../../core/contract/outbound.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { callHttp, explainRefusal, type TargetAnswer, type HttpCaller, type HttpRequest } from '../http.ts';
 import type { ToldRow, Target, ToldRun } from '../target.ts';
 import { latestMetrics, describeConfig, flatten, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';

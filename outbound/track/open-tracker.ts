@@ -1,5 +1,5 @@
 /** The tracker of some settings. */
-import type { TrackerKind, TrackerSettings } from '../../core/contract-outbound.ts';
+import type { TrackerKind, TrackerSettings } from '../../core/contract/outbound.ts';
 import type { Target } from '../target.ts';
 import { createCsvTracker } from './csv.ts';
 import { createMlflowTracker } from './mlflow.ts';

@@ -1,5 +1,5 @@
 /** A run as trackers name and describe it. A branch is a run of its own, which has the steps before it, too. */
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import type { ToldRun } from '../target.ts';
 import type { Store } from '../../store/store.ts';
 import { bestEvaluation, metricsOfEvaluation, metricsOfRow, resultOf, type NamedMetrics } from './metric-names.ts';

@@ -3,7 +3,7 @@
  * repeated call finds the committed one, or finishes the one that was begun.
  */
 import { createHash } from 'node:crypto';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { callHttp } from '../http.ts';
 import {
   COMMIT_ARTIFACT,

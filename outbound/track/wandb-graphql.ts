@@ -1,5 +1,5 @@
 /** Calls of W&B's GraphQL interface, as its client 0.31 (wandb-core) makes them. */
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { callHttp, withoutSecrets, type HttpCaller, type HttpRequest } from '../http.ts';
 
 export interface WandbApi {

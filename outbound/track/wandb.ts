@@ -2,16 +2,16 @@
  * Weights & Biases without its Python client: `upsertBucket` opens a run, `file_stream` writes rows of its history. The
  * number of a row is its offset there, so that a repeated delivery writes the same rows again.
  */
-import { withoutSlash } from '../../core/addresses.ts';
-import type { WandbSettings } from '../../core/contract-outbound.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import type { WandbSettings } from '../../core/contract/outbound.ts';
 import { callHttp, requireKey, type HttpCaller } from '../http.ts';
 import type { ToldRow, Target, ToldRun, EvalRow } from '../target.ts';
 import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow, STEP_METRIC, bestEvaluation } from './metric-names.ts';
 import { basicKey, UPSERT_RUN, wandbGraphql, type WandbApi } from './wandb-graphql.ts';
 import { manifestKey } from '../../store/layout.ts';
-import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../store/records/peft-adapter.ts';
-import { readManifest } from '../../store/records/run-reader.ts';
+import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../store/records/runs/peft-adapter.ts';
+import { readManifest } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { logArtifact } from './wandb-artifact.ts';
 

@@ -4,8 +4,8 @@
  */
 import { Pool, type Dispatcher } from 'undici';
 
-import { withoutSlash } from '../../core/addresses.ts';
-import { ENGINE_KEY_VARIABLE, MAX_ANSWER_BYTES } from '../../core/wire-constants.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import { ENGINE_KEY_VARIABLE, MAX_ANSWER_BYTES } from '../../core/contract/wire-constants.ts';
 
 export interface EngineAddress {
   /** `http://host:port`, with or without `/v1`. */

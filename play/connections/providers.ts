@@ -2,7 +2,7 @@
  * Hosted models: `provider/model`, or `https://host/v1#model` for any other server that speaks OpenAI's chat completions.
  * A key is found in the environment under its provider's usual name, and stands nowhere else.
  */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { EngineAddress } from './engine-connection.ts';
 
 export interface Provider {

@@ -2,7 +2,7 @@
  * Model activities of `@temporalio/ai-sdk`: the AI SDK's call options, as LanguageModelV3 and LanguageModelV4 have them.
  * Prompts are those that its own provider for OpenAI sends.
  */
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
 import { callsOf, contentOf, thoughtsOf, tokensOf } from './completion-parts.ts';
 import type { ActivityDialect, ParsedCall, RequestBody } from './dialect.ts';

@@ -2,7 +2,7 @@
  * A request in any dialect, answered: what each transport does between its bytes and the recorder. It decides nothing
  * about the attempt.
  */
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { Completion } from '../recorder/answer.ts';
 import type { CallOptions } from '../recorder/recorder.ts';
 import { RequestRefused } from '../recorder/send.ts';

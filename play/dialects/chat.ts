@@ -1,5 +1,5 @@
 /** OpenAI's chat completions. The recorder uses the same terms, so there is little to translate. */
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
 import { type Dialect, type ParsedCall, writeEvent } from './dialect.ts';
 import { asList, parseBody } from './request-body.ts';

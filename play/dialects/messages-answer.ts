@@ -1,5 +1,5 @@
 /** An answer as Anthropic's messages, whole and in events. */
-import { parseJson } from '../../core/json-text.ts';
+import { parseJson } from '../../core/text/json-text.ts';
 import type { Completion } from '../recorder/answer.ts';
 import { callsOf, contentOf, idOf, tokensOf } from './completion-parts.ts';
 import type { ParsedCall } from './dialect.ts';

@@ -1,5 +1,5 @@
 /** Anthropic's messages. */
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import type { Completion } from '../recorder/answer.ts';
 import {
   type Dialect,

@@ -1,7 +1,7 @@
 /** Request bodies of all formats: a JSON object in which null means absent, and texts that may come in parts. */
-import { parseJson } from '../../core/json-text.ts';
-import { badConfig } from '../../core/failures.ts';
-import { canonicalJson } from '../../core/hashes.ts';
+import { parseJson } from '../../core/text/json-text.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { canonicalJson } from '../../core/text/hashes.ts';
 import type { RequestBody } from './dialect.ts';
 import { badParameter } from '../recorder/canonical.ts';
 

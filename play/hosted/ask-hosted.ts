@@ -1,6 +1,6 @@
 /** One call to a hosted model, until it is answered: an outage is waited for as a judge's is, and never reaches the agent. */
-import type { RolloutConfig } from '../../core/contract.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { EngineConnection, HttpAnswer } from '../connections/engine-connection.ts';
 import { parseCompletion, type Completion } from '../recorder/answer.ts';
 import {

@@ -1,7 +1,7 @@
 /** A question to a hosted model whose answer is JSON of a schema, asked again where the answer is unusable. */
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { wellFormedJson, parseJson } from '../../core/json-text.ts';
-import type { RolloutConfig } from '../../core/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { wellFormedJson, parseJson } from '../../core/text/json-text.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
 import { nameMaxTokens } from '../connections/providers.ts';
 import type { Completion } from '../recorder/answer.ts';
 import { SYSTEM_CLOCK } from '../recorder/clock.ts';

@@ -3,10 +3,10 @@
  * nothing of them is trained.
  */
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../../core/hashes.ts';
-import { wellFormedJson } from '../../core/json-text.ts';
-import type { Metrics } from '../../core/statistics.ts';
-import type { CallRequest, HostedCallRecord } from '../../store/records/trajectories.ts';
+import { canonicalJson } from '../../core/text/hashes.ts';
+import { wellFormedJson } from '../../core/text/json-text.ts';
+import type { Metrics } from '../../core/numbers/statistics.ts';
+import type { CallRequest, HostedCallRecord } from '../../store/records/groups/trajectories.ts';
 import { costOf, nameMaxTokens, readUsed, type NamedModel, type Price } from '../connections/providers.ts';
 import type { Answerer } from '../dialects/answer-request.ts';
 import type { CallFrame, Completion } from '../recorder/answer.ts';

@@ -5,10 +5,10 @@
 import pLimit from 'p-limit';
 import type { z } from 'zod';
 
-import type { JudgeSpending } from '../../core/contract.ts';
-import { badConfig } from '../../core/failures.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { addSpendings, describeSpending } from '../../core/judge-spending.ts';
+import type { JudgeSpending } from '../../core/contract/contract.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { addSpendings, describeSpending } from '../../core/rules/judge-spending.ts';
 import { hostedAnswerKey, hostedAnswersPrefix } from '../../store/layout.ts';
 import { childNames, GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { HostedAnswerFileSchema, publishStored, readStored } from '../../store/records/file-schemas.ts';

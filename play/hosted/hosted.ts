@@ -1,5 +1,5 @@
 /** `context.hosted`: another model beside the policy, on the same terms as the policy for every client. */
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { parseHostedModel, PROVIDER_NAMES, type NamedModel, type Price } from '../connections/providers.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { createModelClient, type ModelClient } from '../transports/model-client.ts';

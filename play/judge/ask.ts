@@ -1,9 +1,9 @@
 /** One question to a judge, until it is answered: an outage is waited for as the provider asks, within a budget. */
 import { APIError } from 'openai';
 
-import { CONTEXT_TOO_LONG } from '../../core/wire-constants.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
-import type { JudgeAnswer } from '../../store/records/verdicts.ts';
+import { CONTEXT_TOO_LONG } from '../../core/contract/wire-constants.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import type { JudgeAnswer } from '../../store/records/judging/verdicts.ts';
 import { SYSTEM_CLOCK, type Clock } from '../recorder/clock.ts';
 import {
   HOSTED_RETRIES,

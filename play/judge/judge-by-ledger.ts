@@ -1,7 +1,7 @@
 /** A judge outside of any run, whose answers a command's ledger keeps and counts. */
-import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
-import { TemperError } from '../../core/failures.ts';
-import { forgetfulAnswers, storedVerdicts } from '../../store/records/verdicts.ts';
+import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { forgetfulAnswers, storedVerdicts } from '../../store/records/judging/verdicts.ts';
 import type { Store } from '../../store/store.ts';
 import type { HostedLedger, PricedModel } from '../hosted/hosted-ledger.ts';
 import { OutageClock } from '../recorder/clock.ts';

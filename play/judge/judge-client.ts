@@ -1,8 +1,8 @@
 /** A judge as something that answers: the official client, pointed at a provider or at the run's own engine. */
 import OpenAI from 'openai';
 
-import { badConfig, TemperError } from '../../core/failures.ts';
-import type { JudgeAnswer } from '../../store/records/verdicts.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import type { JudgeAnswer } from '../../store/records/judging/verdicts.ts';
 import { clientFor } from '../connections/providers.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Fetch } from '../transports/fetch.ts';

@@ -2,10 +2,10 @@
  * Judges conversations against each other: equal ones once, what was judged before not at all. Knows nothing of
  * Temporal or of runs: the judge activity and the imperative API both come through here.
  */
-import type { JudgeSpending } from '../../core/contract.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { spendingOf } from '../../core/judge-spending.ts';
-import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/verdicts.ts';
+import type { JudgeSpending } from '../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { spendingOf } from '../../core/rules/judge-spending.ts';
+import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/judging/verdicts.ts';
 import { withComplaint, parseJsonAnswer } from '../hosted/ask-structured.ts';
 import { askPatiently, PromptTooLong, type JudgePatience } from './ask.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';

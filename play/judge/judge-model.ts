@@ -2,7 +2,7 @@
  * The judge: `provider/model` by the providers' OpenAI-compatible endpoints, any other such endpoint by its address, or
  * the run's own engine. Addresses and keys never leave the process that asks: what stands in a run is the name alone.
  */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import {
   checkBaseUrl,
   costOf,

@@ -1,6 +1,6 @@
 /** A judge and how it is asked, as the reward of an agent whose attempts are compared. Plain data; what asks is elsewhere. */
-import { badConfig } from '../../core/failures.ts';
-import { findPrice, type ModelPrice, type PriceTable } from '../../core/prices.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { findPrice, type ModelPrice, type PriceTable } from '../../core/numbers/prices.ts';
 import { hasPrice, resolveJudgeName, type JudgeModel, type Prices } from './judge-model.ts';
 
 export interface Ruler extends Prices {

@@ -1,6 +1,6 @@
 /** One connection to an MCP server: begun within a deadline, asked, and ended when nothing is under way any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { loadSdk, type McpSdk } from './mcp-sdk.ts';
 import { asHttpFailure, asStartFailure, CallFailed, ServerLost, TimedOut } from './server-errors.ts';

@@ -1,7 +1,7 @@
 /** Tools that an MCP server offers: plain data, which the journal of an attempt keeps. */
 import { z } from 'zod';
-import { firstIssue } from '../../core/contract.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { firstIssue } from '../../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { Connection } from './connection.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
 import { CallFailed } from './server-errors.ts';

@@ -1,7 +1,7 @@
 /** The official SDK, loaded where an agent uses an MCP server: it is no dependency of those that use none. */
 import { z } from 'zod';
 
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 
 const Text = z.string().nullish();
 const Resource = z.looseObject({ uri: Text, mimeType: Text, text: Text, blob: Text });

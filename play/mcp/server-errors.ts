@@ -1,5 +1,5 @@
 /** How an MCP server fails: for good, for now, or in one call. */
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { describeServer, type ServerSpec } from './server-spec.ts';
 
 /** The server ended, or cannot be reached, while it was needed. What became of the call is unknown unless it was not sent. */

@@ -1,7 +1,7 @@
 /** An MCP server as a process: messages are lines of its stdin and stdout. It ends with all that it started. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { programEnvironment } from '../programs/environment.ts';
 import { ProcessTree, type Exit } from '../programs/process-tree.ts';
 import { processLeash } from '../programs/program-leash.ts';

@@ -1,5 +1,5 @@
 /** MCP servers that an agent lists: whoever loads the agent tries them before anything is played. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the command that checks it. */
 export const CHECK_SERVER = Symbol.for('temper.check-mcp-server');

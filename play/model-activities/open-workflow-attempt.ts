@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { ACTIVITY_DIALECTS, ActivityCalls } from './activity-calls.ts';
 import type { Journal } from '../recorder/journal.ts';
 import type { Recorder } from '../recorder/recorder.ts';

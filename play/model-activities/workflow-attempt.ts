@@ -2,7 +2,7 @@
  * An attempt that a workflow of the user's plays, on workers of theirs: what such an agent finds in its rollout's context.
  * `temper-rl/temporal` starts the workflow; its model activities come back here, to the attempt's recorder.
  */
-import type { TemperError } from '../../core/failures.ts';
+import type { TemperError } from '../../core/contract/failures.ts';
 import type { AttemptEndpoint } from '../transports/gateway.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */

@@ -1,5 +1,5 @@
 /** Environments of the processes that Temper starts: never with a key that is not theirs. */
-import { LOOPBACK_NAMES } from '../../core/addresses.ts';
+import { LOOPBACK_NAMES } from '../../core/names/addresses.ts';
 
 /** How a program finds its files, its language, the network and the system's libraries. */
 const SYSTEM =

@@ -1,7 +1,7 @@
 /** One process for one attempt: what it is told, what it says, and how it ends. */
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { AttemptEndpoint } from '../transports/gateway.ts';
 import { programEnvironment } from './environment.ts';
 import { isOwnSignal, ProcessTree, type Exit } from './process-tree.ts';

@@ -1,5 +1,5 @@
 /** One attempt by a program: an endpoint of the gateway for it, the program until it ends, and the reward that it tells. */
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { gateway, type AttemptEndpoint } from '../transports/gateway.ts';
 import { createRequestHandler } from '../transports/gateway-calls.ts';
 import {

@@ -2,8 +2,8 @@
  * A program that plays attempts: a command in any language, which reaches the model through the gateway. It is data on
  * the function that an agent has for a rollout, so that who plays the agent can read it.
  */
-import { TemperError } from '../../core/failures.ts';
-import type { Metrics } from '../../core/statistics.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import type { Metrics } from '../../core/numbers/statistics.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 
 /** A request in the terms of chat completions, whatever the program's client speaks. */

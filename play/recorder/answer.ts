@@ -1,6 +1,6 @@
 /** An engine's answer: checked, taken apart for the trajectory, and cut to the part that an agent sees. */
-import { badConfig, TemperError } from '../../core/failures.ts';
-import type { CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import type { CallRecord, ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 export interface Completion {
   /** The agent sees an id made from its call, the same in every repetition. */

@@ -2,10 +2,10 @@
  * One form for what client libraries write differently: the same conversation has the same key, seed and prompt,
  * whichever library sends it. What the model wrote in this attempt is told to it in its own words.
  */
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { parseJson } from '../../core/json-text.ts';
-import { canonicalJson } from '../../core/hashes.ts';
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { parseJson } from '../../core/text/json-text.ts';
+import { canonicalJson } from '../../core/text/hashes.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import type { Completion } from './answer.ts';
 
 /** An agent's request in the form of chat completions, into which dialects translate. */

@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 
 export class Ending {
   abortReason: TemperError | null = null;

@@ -2,8 +2,8 @@
  * The calls of one attempt, to the policy or to hosted models. Each: key and occurrence → journal, or else the server →
  * journal → agent. A call that its client repeats is answered as it was.
  */
-import type { RolloutConfig } from '../../core/contract.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 import type { CallFrame } from './answer.ts';
 import { SYSTEM_CLOCK, type Clock } from './clock.ts';
 import type { Ending } from './ending.ts';

@@ -1,7 +1,7 @@
 /** Side effects that must not happen twice: run once per attempt and name, whatever is repeated. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { Ending } from './ending.ts';
 import type { Journal } from './journal.ts';
 

@@ -1,5 +1,5 @@
 /** The recorded calls of one attempt: their names, and orders that do not depend on timing. */
-import type { CallRecord } from '../../store/records/trajectories.ts';
+import type { CallRecord } from '../../store/records/groups/trajectories.ts';
 
 type Named = Pick<CallRecord, 'key' | 'occurrence'>;
 

@@ -4,10 +4,10 @@
  * clients: `dialects/` translate what an agent asks, `transports/` receive it and call `Recorder.call`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CALL_HEADER, DEADLINE_HEADER } from '../../core/wire-constants.ts';
-import type { RolloutConfig } from '../../core/contract.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
-import type { CallRecord } from '../../store/records/trajectories.ts';
+import { CALL_HEADER, DEADLINE_HEADER } from '../../core/contract/wire-constants.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import type { CallRecord } from '../../store/records/groups/trajectories.ts';
 import {
   checkPolicy,
   checkTokens,

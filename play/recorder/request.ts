@@ -3,11 +3,11 @@
  * trainer right. Refusals say why, and a parameter without effect is refused as well.
  */
 import { hash } from 'node:crypto';
-import type { RolloutConfig } from '../../core/contract.ts';
-import type { TemperError } from '../../core/failures.ts';
-import { canonicalJson } from '../../core/hashes.ts';
-import { wellFormed } from '../../core/json-text.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import type { TemperError } from '../../core/contract/failures.ts';
+import { canonicalJson } from '../../core/text/hashes.ts';
+import { wellFormed } from '../../core/text/json-text.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 import { canonicalRequest, type AnsweredCalls, badParameter, type AskedRequest } from './canonical.ts';
 
 /** `train` keeps ρ right; `eval` passes what the engine takes; `text` is any hosted model, asked for nothing of ours. */

@@ -2,7 +2,7 @@
  * The retry loop for all model calls: of agents (send.ts) and of judges (judge/ask.ts). `RetryPolicy` says what is
  * retried and for how long. The caller says what counts as an answer and which error ends the call.
  */
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { Clock, OutageClock } from './clock.ts';
 
 export interface RetryPolicy {

@@ -4,9 +4,9 @@
  * internal error of the GPU worker has its own bound, after which the attempt fails: either the request makes the worker
  * fail, or the worker is about to restart.
  */
-import { BODY_TOO_LARGE, CONTEXT_TOO_LONG, INTERNAL_ERROR } from '../../core/wire-constants.ts';
-import type { RolloutConfig } from '../../core/contract.ts';
-import { badConfig, type FailureType, TemperError } from '../../core/failures.ts';
+import { BODY_TOO_LARGE, CONTEXT_TOO_LONG, INTERNAL_ERROR } from '../../core/contract/wire-constants.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import { badConfig, type FailureType, TemperError } from '../../core/contract/failures.ts';
 import { parseCompletion, type Completion } from './answer.ts';
 import type { EngineConnection, HttpAnswer } from '../connections/engine-connection.ts';
 import { readOutage, retryCall, type Outage, type RetryPolicy, type SendLimits, type Trial } from './retry-call.ts';

@@ -1,5 +1,5 @@
-import type { Metrics } from '../../core/statistics.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { Metrics } from '../../core/numbers/statistics.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 import type { Completion } from './answer.ts';
 
 /** The tool calls of one attempt, as metrics; none where no tools were offered. */

@@ -3,9 +3,9 @@
  * waits for its answer ends the counting: from there on all is one turn, for which of them comes first only time tells.
  * The journal keeps where that was: in a repetition, answers come at once and nothing waits.
  */
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { isReward, REWARD_RULE } from '../../core/given-values.ts';
-import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/trajectories.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { isReward, REWARD_RULE } from '../../core/rules/given-values.ts';
+import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/groups/trajectories.ts';
 import type { CallFrame, Completion } from './answer.ts';
 import { callId, callName } from './recorded-calls.ts';
 

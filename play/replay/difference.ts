@@ -1,5 +1,5 @@
 /** The difference of two requests for messages: the member, and the first characters that differ. */
-import { canonicalJson } from '../../core/hashes.ts';
+import { canonicalJson } from '../../core/text/hashes.ts';
 
 export interface Difference {
   /** `messages[2].content` */

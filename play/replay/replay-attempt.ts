@@ -2,7 +2,7 @@
  * Plays a saved attempt again with the agent as it is now. A request that is unchanged gets its recorded answer; the
  * first one that is not ends the attempt, and is shown beside the recorded one.
  */
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 import type { Agent } from '../agent.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import { callName } from '../recorder/recorded-calls.ts';

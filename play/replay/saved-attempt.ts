@@ -1,12 +1,12 @@
 /** A played attempt as a file that people keep beside their agent: what it was asked and answered, ready to be played again. */
 import { z } from 'zod';
 
-import { firstIssue, type RolloutConfig } from '../../core/contract.ts';
-import { badConfig, requireKnownSchema } from '../../core/failures.ts';
-import { parseJson } from '../../core/json-text.ts';
-import type { Metrics } from '../../core/statistics.ts';
+import { firstIssue, type RolloutConfig } from '../../core/contract/contract.ts';
+import { badConfig, requireKnownSchema } from '../../core/contract/failures.ts';
+import { parseJson } from '../../core/text/json-text.ts';
+import type { Metrics } from '../../core/numbers/statistics.ts';
 import { encodeRecord } from '../../store/bytes/journal-records.ts';
-import type { CallRecord, CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRecord, CallRequest } from '../../store/records/groups/trajectories.ts';
 import type { Scenario } from '../agent.ts';
 import type { Completion } from '../recorder/answer.ts';
 import type { JournalEntry } from '../recorder/journal.ts';

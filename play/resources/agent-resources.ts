@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import pLimit from 'p-limit';
-import { TemperError } from '../../core/failures.ts';
-import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
-import { type Lease, type LeasePlace, Leases } from '../../store/records/leases.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { RECORD_SCHEMA } from '../../core/contract/wire-constants.ts';
+import { type Lease, type LeasePlace, Leases } from '../../store/records/groups/leases.ts';
 import { endLease, NO_LEASES, type LeaseLog } from './end-lease.ts';
 import type { HeldResource } from './held-resource.ts';
 import { LeaseHolder } from './lease-holder.ts';

@@ -1,5 +1,5 @@
 /** One teardown, by whoever does it: the process that set up, a retry on another worker, or `temper doctor leases`. */
-import type { Lease, StoredLease } from '../../store/records/leases.ts';
+import type { Lease, StoredLease } from '../../store/records/groups/leases.ts';
 import type { Resource } from './resource.ts';
 
 /** The record of leases: in a store, or nowhere. */

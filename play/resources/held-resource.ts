@@ -1,8 +1,8 @@
 /** One resource from its setup to its end, and the lease that says so. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TemperError } from '../../core/failures.ts';
-import type { Lease } from '../../store/records/leases.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import type { Lease } from '../../store/records/groups/leases.ts';
 import { shownError, endLease, keepFailure, unlessAborted, type LeaseLog } from './end-lease.ts';
 import type { Resource, SetupContext } from './resource.ts';
 

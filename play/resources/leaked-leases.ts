@@ -1,7 +1,7 @@
 /** Finds leases whose holder is dead, and ends them: what no retry will find. */
 import pLimit from 'p-limit';
 
-import type { Leases, StoredHolder, StoredLease } from '../../store/records/leases.ts';
+import type { Leases, StoredHolder, StoredLease } from '../../store/records/groups/leases.ts';
 import { ENDED_AT_ONCE, ownOf } from './agent-resources.ts';
 import { endLease } from './end-lease.ts';
 import type { Resources } from './resource.ts';

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 
-import type { Leases } from '../../store/records/leases.ts';
+import type { Leases } from '../../store/records/groups/leases.ts';
 
 /** Longer than a heartbeat timeout: whoever is dead here has lost its activities, too. */
 export const WATCH_MS = 15_000;

@@ -1,5 +1,5 @@
 /** The resources of attempts that are played together: one set for each attempt, and one for all at a scenario. */
-import type { LeasePlace } from '../../store/records/leases.ts';
+import type { LeasePlace } from '../../store/records/groups/leases.ts';
 import { AgentResources } from './agent-resources.ts';
 import { unlessAborted } from './end-lease.ts';
 import type { LeaseHolder } from './lease-holder.ts';

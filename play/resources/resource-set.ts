@@ -1,5 +1,5 @@
 /** The resources of one scope that live and end together. */
-import type { Lease } from '../../store/records/leases.ts';
+import type { Lease } from '../../store/records/groups/leases.ts';
 import type { LeaseLog } from './end-lease.ts';
 import { HeldResource, type SetupFrame } from './held-resource.ts';
 import type { Resource } from './resource.ts';

@@ -1,10 +1,10 @@
 /** Roles as an agent's file defines them, and the players of an attempt's roles. */
-import type { TrainedRoles, EvaluateInput, RolloutInput, Seats } from '../../core/contract.ts';
-import { parseTrainedName } from '../../core/policy-name.ts';
-import type { Metrics } from '../../core/statistics.ts';
-import { MAIN_POLICY } from '../../core/wire-constants.ts';
+import type { TrainedRoles, EvaluateInput, RolloutInput, Seats } from '../../core/contract/contract.ts';
+import { parseTrainedName } from '../../core/names/policy-name.ts';
+import type { Metrics } from '../../core/numbers/statistics.ts';
+import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
 import type { ExpectedPolicy } from '../recorder/answer.ts';
-import { seatedPolicy } from '../../core/roles.ts';
+import { seatedPolicy } from '../../core/rules/roles.ts';
 
 /** Trained: a policy of the run. */
 export interface PolicyPlayer {

@@ -1,8 +1,8 @@
 /** Reading from other systems, for a command or for what prepares a run: what may pass is asked again, for minutes at most. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { TemperError } from '../../core/failures.ts';
-import { formatDuration } from '../../core/format.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { formatDuration } from '../../core/reports/format.ts';
 
 /** How waits are borne. */
 export interface Patience {

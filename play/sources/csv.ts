@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { decodeFile } from './decode-file.ts';
 import {
   checkColumns,

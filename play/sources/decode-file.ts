@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { TextDecoder } from 'node:util';
 
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 
 /** Another encoding would turn letters into U+FFFD, and nobody would see it. */
 export async function* decodeFile(file: string): AsyncGenerator<string> {

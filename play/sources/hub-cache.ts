@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import { cacheFolder } from '../../store/cache-folder.ts';
 
 /**

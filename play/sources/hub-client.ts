@@ -3,9 +3,9 @@
  * pages of rows, and their conversion to Parquet. As for Hugging Face's own libraries, HF_ENDPOINT names another hub,
  * HF_TOKEN is sent to that hub and its service alone, and HF_HUB_OFFLINE forbids to ask them.
  */
-import { withoutSlash } from '../../core/addresses.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { readBoundedText } from '../../core/read-bounded.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { readBoundedText } from '../../core/text/read-bounded.ts';
 import { askAgain, type Patience } from './ask-again.ts';
 
 const HUB = 'https://huggingface.co';

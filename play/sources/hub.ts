@@ -1,8 +1,8 @@
 /** Rows of a data set on the Hugging Face hub, by its rows service or by its Parquet files, of one revision. */
 import { z } from 'zod';
 
-import type { HubDataset } from '../../core/contract.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import type { HubDataset } from '../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { HubCache } from './hub-cache.ts';
 import type { Patience } from './ask-again.ts';
 import { HubClient, type Answer } from './hub-client.ts';

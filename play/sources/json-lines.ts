@@ -1,5 +1,5 @@
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { LineSplitter } from '../../core/lines.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { LineSplitter } from '../../core/text/lines.ts';
 import { decodeFile } from './decode-file.ts';
 import { fileSource, type Identified, type MapOptions, type Row, type RowSource } from './row-source.ts';
 

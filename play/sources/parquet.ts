@@ -1,4 +1,4 @@
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import {
   checkColumns,
   fileSource,

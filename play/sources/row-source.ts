@@ -4,8 +4,8 @@
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { HubDataset } from '../../core/contract.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import type { HubDataset } from '../../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { Patience } from './ask-again.ts';
 
 /** A value as it was read, and its number for messages: counted from 1, as editors count lines. */

@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import { parseJson } from '../../core/json-text.ts';
+import { parseJson } from '../../core/text/json-text.ts';
 import { findDialect } from '../dialects/answer-request.ts';
 import type { Fetch } from './fetch.ts';
 

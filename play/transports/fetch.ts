@@ -1,5 +1,5 @@
 /** A `fetch` that calls the recorder instead of the network, for SDKs that accept one. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { answerRequest, type Answerer, type ModelReply } from '../dialects/answer-request.ts';
 import type { Memory } from '../dialects/dialect.ts';
 

@@ -2,7 +2,7 @@
  * A program's calls, as its attempt's recorder takes them. A program was written for some model and some settings: what
  * must be the run's becomes the run's, and the log says so. A request that is wrong fails its attempt, and nothing else.
  */
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { answerRequest, type Answerer } from '../dialects/answer-request.ts';
 import type { Memory } from '../dialects/dialect.ts';
 import { isNeutral } from '../recorder/request.ts';

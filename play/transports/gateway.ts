@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import { BODY_TOO_LARGE } from '../../core/wire-constants.ts';
+import { BODY_TOO_LARGE } from '../../core/contract/wire-constants.ts';
 import { type ModelReply, type ModelRequest, findDialect } from '../dialects/answer-request.ts';
 import { Connections } from './gateway-connections.ts';
 import {

@@ -4,8 +4,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
-import { LOOPBACK_NAMES } from '../../core/addresses.ts';
-import { BODY_TOO_LARGE, MAX_BODY_BYTES, MAX_DEPTH } from '../../core/wire-constants.ts';
+import { LOOPBACK_NAMES } from '../../core/names/addresses.ts';
+import { BODY_TOO_LARGE, MAX_BODY_BYTES, MAX_DEPTH } from '../../core/contract/wire-constants.ts';
 import type { ModelReply } from '../dialects/answer-request.ts';
 
 /** A client sees a refusal only once all that it sends was taken; for this much it is. */

@@ -1,8 +1,8 @@
 /** HTTP servers whose clients have a key: who gets in, and limits of time and connections. Handlers write the answers. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { badConfig } from '../../core/failures.ts';
-import { LOOPBACK_NAMES } from '../../core/addresses.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { LOOPBACK_NAMES } from '../../core/names/addresses.ts';
 import { Connections } from './gateway-connections.ts';
 import { HttpRefusal, isSameSecret, keyOf, listen } from './http-server.ts';
 

@@ -1,7 +1,7 @@
 /** Checks the definition of an agent: a JavaScript caller may pass values of any type. */
-import { isReward, REWARD_RULE } from '../../core/given-values.ts';
-import { showValue } from '../../core/failures.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { isReward, REWARD_RULE } from '../../core/rules/given-values.ts';
+import { showValue } from '../../core/contract/failures.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import { isExternal, type External } from '../../play/external.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';

@@ -1,5 +1,5 @@
 /** Defines an agent: `export default defineAgent({ name, scenarios, rollout })`. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import {
   AGENT,
   type Agent,

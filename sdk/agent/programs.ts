@@ -1,5 +1,5 @@
 /** Rollouts that are programs: `rollout: command(['python3', 'agent.py'])`. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import {
   PLAY_PROGRAM,

@@ -1,5 +1,5 @@
 /** Defines a resource of an agent: `resources: { database: resource({ scope: 'attempt', setup, teardown }) }`. */
-import { badConfig, type TemperError, showValue } from '../../core/failures.ts';
+import { badConfig, type TemperError, showValue } from '../../core/contract/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import {
   RESOURCE,

@@ -1,5 +1,5 @@
 /** Sources of scenarios: `scenarios: csv('questions.csv')`. A path is relative to the agent's file. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { csvSource, type CsvOptions } from '../../play/sources/csv.ts';
 import { hubSource, type HubOptions } from '../../play/sources/hub.ts';

@@ -1,6 +1,6 @@
 /** `external({ timeoutMs })`: the reward of an agent whose attempts are rewarded later, by people or other systems. */
-import { badConfig, showValue } from '../../core/failures.ts';
-import { isReward, REWARD_RULE } from '../../core/given-values.ts';
+import { badConfig, showValue } from '../../core/contract/failures.ts';
+import { isReward, REWARD_RULE } from '../../core/rules/given-values.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
 import { checkOptions } from '../options/check-options.ts';
 

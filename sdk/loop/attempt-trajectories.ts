@@ -1,7 +1,7 @@
 /** The trajectories of one attempt: a single one, or one for each role that played. */
-import { isNamedReward, toRewardMetrics } from '../../core/named-rewards.ts';
-import { mean, type Metrics } from '../../core/statistics.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { isNamedReward, toRewardMetrics } from '../../core/rules/named-rewards.ts';
+import { mean, type Metrics } from '../../core/numbers/statistics.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Trajectory } from './trajectory.ts';
 
 /** Trajectories by attempt; those of an attempt by role, whatever order the script put them in. */

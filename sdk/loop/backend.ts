@@ -1,5 +1,5 @@
 /** A place where a model is trained: a store, an engine, and a trainer of steps. */
-import type { TrainResult } from '../../core/contract.ts';
+import type { TrainResult } from '../../core/contract/contract.ts';
 import type { Store } from '../../store/store.ts';
 import type { StepWork } from '../../workflows/train-step.ts';
 import type { EngineAddress, EngineConnection } from '../../play/connections/engine-connection.ts';

@@ -1,28 +1,28 @@
 /** A model's run in the store: started once, continued each time a script registers the model. */
-import { RunConfig, type Checkpoint } from '../../core/contract.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { planInitialise } from '../../core/plan-step.ts';
-import { roleTrainOptions } from '../../core/roles.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { RunConfig, type Checkpoint } from '../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { planInitialise } from '../../core/plan/step.ts';
+import { roleTrainOptions } from '../../core/rules/roles.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/rules/run-defaults.ts';
 import { childNumbers } from '../../store/records/children.ts';
 import { manifestKey, skippedKey, stepsPrefix } from '../../store/layout.ts';
-import { checkpointOf } from '../../store/records/manifest.ts';
-import { publishRun } from '../../store/records/publish-run.ts';
-import { readCommit, readRun, readState } from '../../store/records/run-reader.ts';
+import { checkpointOf } from '../../store/records/runs/manifest.ts';
+import { publishRun } from '../../store/records/runs/publish-run.ts';
+import { readCommit, readRun, readState } from '../../store/records/runs/run-reader.ts';
 import {
   startFrom,
   type PeftAdapter,
   isOfModel,
   PEFT_CONFIG_FILE,
   readPeftAdapter,
-} from '../../store/records/peft-adapter.ts';
+} from '../../store/records/runs/peft-adapter.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 import type { LoopRun } from './loop-run.ts';
 import { completeCurve, readEvals, tellStandstill, writeState } from './loop-state.ts';
 import type { TrainableModelOptions } from './model-options.ts';
 import { resolve } from 'node:path';
-import { differingLoraOption } from '../../core/lora-difference.ts';
+import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
 
 /** Starts the run of a model, or continues it at its last finished step. */
 export async function beginLoopRun(

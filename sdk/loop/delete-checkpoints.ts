@@ -1,5 +1,5 @@
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { prune } from '../../store/records/prune.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { prune } from '../../store/records/retention/prune.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
 

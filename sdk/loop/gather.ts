@@ -1,9 +1,9 @@
 /** `gatherTrajectoryGroups`: many groups at once, each finished once, whatever becomes of the script. */
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { Split } from './plan-loop.ts';
-import { ATTEMPTS_AT_ONCE } from '../../core/run-defaults.ts';
+import { ATTEMPTS_AT_ONCE } from '../../core/rules/run-defaults.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
 import { findOrPlay, type AfterEach } from './play-group.ts';

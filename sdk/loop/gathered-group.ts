@@ -1,9 +1,9 @@
 /** A gathered group between the store and a script: found by where its trajectories come from, whatever became of them. */
 import { rolloutsKey, validationKey, type GroupPlace } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
-import { readRollouts, type StoredRollouts } from '../../store/records/group-files.ts';
+import { readRollouts, type StoredRollouts } from '../../store/records/groups/group-files.ts';
 import type { Split } from './plan-loop.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { byAttempt, type TrajectoriesByAttempt } from './attempt-trajectories.ts';
 import type { LoopRun } from './loop-run.ts';
 import { TrajectoryGroup } from './trajectory-group.ts';

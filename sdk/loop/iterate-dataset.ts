@@ -1,5 +1,5 @@
-import { permutation } from '../../core/plan-deal.ts';
-import { deriveSeed } from '../../core/seeds.ts';
+import { permutation } from '../../core/plan/deal.ts';
+import { deriveSeed } from '../../core/numbers/seeds.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 
 export interface DatasetBatch<T> {

@@ -1,11 +1,11 @@
 /** `model.log`: gathered groups as the evaluation after a step, where people look for it. */
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { summariseEval } from '../../store/records/eval-result.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { summariseEval } from '../../store/records/groups/eval-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { evalKey, evalRolloutsKey } from '../../store/layout.ts';
-import { parseRollouts } from '../../store/records/group-files.ts';
-import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { parseRollouts } from '../../store/records/groups/group-files.ts';
+import { encodeRollouts, type AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import { withRewards } from './attempt-trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';

@@ -1,5 +1,5 @@
 /** A registered model's run, as everything that a script does with the model finds it and moves it on. */
-import type { Checkpoint, EvalResult, RunConfig, StepSummary } from '../../core/contract.ts';
+import type { Checkpoint, EvalResult, RunConfig, StepSummary } from '../../core/contract/contract.ts';
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 

@@ -1,20 +1,20 @@
 /** A script's own loop for people: its curve and its state, made from the store whenever a step is over. */
 import pLimit from 'p-limit';
 
-import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract.ts';
-import { hintIfStalled } from '../../core/learning-signal.ts';
-import { planRoles, rewardRules } from '../../core/plan-step.ts';
-import { summariseSupervised } from '../../core/plan-supervised.ts';
-import { KEPT_EVALS, KEPT_NOTES, newRunState, NOT_JUDGED, summariseStep } from '../../core/run-summary.ts';
-import { warnOfLastStep } from '../../core/training-warnings.ts';
-import { onTheWire } from '../../store/records/lineage.ts';
+import type { EvalResult, GroupResult, RunState, StepSummary, TrainResult } from '../../core/contract/contract.ts';
+import { hintIfStalled } from '../../core/reports/learning-signal.ts';
+import { planRoles, rewardRules } from '../../core/plan/step.ts';
+import { summariseSupervised } from '../../core/plan/supervised.ts';
+import { KEPT_EVALS, KEPT_NOTES, newRunState, NOT_JUDGED, summariseStep } from '../../core/plan/run-summary.ts';
+import { warnOfLastStep } from '../../core/reports/training-warnings.ts';
+import { onTheWire } from '../../store/records/runs/lineage.ts';
 import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
-import { addToCurve } from '../../store/records/curve.ts';
-import { summariseGroup } from '../../store/records/group-result.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
+import { summariseGroup } from '../../store/records/groups/group-result.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { stateKey } from '../../store/layout.ts';
-import { checkpointOf } from '../../store/records/manifest.ts';
-import { readCommit, readEval, readGroups, readState, readSteps } from '../../store/records/run-reader.ts';
+import { checkpointOf } from '../../store/records/runs/manifest.ts';
+import { readCommit, readEval, readGroups, readState, readSteps } from '../../store/records/runs/run-reader.ts';
 import type { LoopRun } from './loop-run.ts';
 
 const WAITS_FOR = 'the next groups from the script that trains this run';

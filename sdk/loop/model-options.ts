@@ -1,5 +1,5 @@
 /** The options of a model. */
-import type { LoraConfig, RolloutConfig } from '../../core/contract.ts';
+import type { LoraConfig, RolloutConfig } from '../../core/contract/contract.ts';
 import type { PolicyPlayer } from '../../play/roles/role-definition.ts';
 
 export interface ModelOptions {

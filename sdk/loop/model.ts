@@ -1,6 +1,6 @@
 /** A model that is not trained: a baseline, an opponent, a simulated user. */
 import OpenAI from 'openai';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl, clientFor } from '../../play/connections/providers.ts';
 import { addressOf } from '../../play/transports/model-client.ts';

@@ -1,8 +1,8 @@
 /** Plans the steps of a script's own loop. Pure and independent of run names, as all plans. */
-import type { Checkpoint, GroupRef, RunConfig, SupervisedStep, TrainInput } from '../../core/contract.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { hashTraining, nameless, planRoles } from '../../core/plan-step.ts';
-import { deriveSeed } from '../../core/seeds.ts';
+import type { Checkpoint, GroupRef, RunConfig, SupervisedStep, TrainInput } from '../../core/contract/contract.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { hashTraining, nameless, planRoles } from '../../core/plan/step.ts';
+import { deriveSeed } from '../../core/numbers/seeds.ts';
 
 /** Groups are sampled to be trained, or to be measured alone. */
 export type Split = 'train' | 'val';

@@ -1,15 +1,15 @@
 /** One group, played by the script's own functions, recorded and journaled as an agent's attempts are, and published. */
 import { hostname } from 'node:os';
 
-import type { Checkpoint } from '../../core/contract.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/given-values.ts';
+import type { Checkpoint } from '../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { findMetricNameProblem, isReward, REWARD_RULE } from '../../core/rules/given-values.ts';
 import { planLoopGroup, type LoopGroup, type PlannedLoopGroup } from './plan-loop.ts';
-import { planRoles } from '../../core/plan-step.ts';
-import { policyName } from '../../core/policy-name.ts';
+import { planRoles } from '../../core/plan/step.ts';
+import { policyName } from '../../core/names/policy-name.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupPlace } from '../../store/layout.ts';
-import { encodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { encodeRollouts, type AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { Attempts } from '../../play/play-attempts.ts';
 import { SYSTEM_CLOCK } from '../../play/recorder/clock.ts';

@@ -1,7 +1,7 @@
 /** Which attempt the code that runs belongs to: calls find their recorder by it, wherever their client was made. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import type { Checkpoint } from '../../core/contract.ts';
+import type { Checkpoint } from '../../core/contract/contract.ts';
 import type { HostedCalls } from '../../play/hosted/hosted-calls.ts';
 import type { Fetch } from '../../play/transports/fetch.ts';
 

@@ -1,7 +1,7 @@
 /** Calls of a policy that is trained: recorded where its attempt is gathered, journaled in an attempt of another model. */
-import { deriveSeed } from '../../core/seeds.ts';
+import { deriveSeed } from '../../core/numbers/seeds.ts';
 import { playingAttempt, type PlayingAttempt } from './playing-attempt.ts';
-import { withoutSlash } from '../../core/addresses.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
 import { connectTo } from '../../play/hosted/connect-hosted.ts';
 import { findDialect } from '../../play/dialects/answer-request.ts';
 import { createFetch } from '../../play/transports/fetch.ts';

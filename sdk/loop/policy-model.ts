@@ -1,9 +1,9 @@
 /** Models that are trained, as a script calls them: the run's policy, or that of one of its roles. */
 import type OpenAI from 'openai';
 
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { policyName } from '../../core/policy-name.ts';
-import { MAIN_POLICY } from '../../core/wire-constants.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
 import { clientFor } from '../../play/connections/providers.ts';
 import { addressOf, createOpenAIClient } from '../../play/transports/model-client.ts';
 import type { LoopRun } from './loop-run.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { playingAttempt } from './playing-attempt.ts';
 

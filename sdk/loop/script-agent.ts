@@ -1,8 +1,8 @@
 /** The functions of one group, which a script wrote, as the attempts of an agent. */
-import type { Checkpoint, TrainedRoles } from '../../core/contract.ts';
-import { badConfig, showValue, TemperError } from '../../core/failures.ts';
+import type { Checkpoint, TrainedRoles } from '../../core/contract/contract.ts';
+import { badConfig, showValue, TemperError } from '../../core/contract/failures.ts';
 import type { PlannedLoopGroup } from './plan-loop.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Agent, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { ATTEMPT_HOOKS, attemptHooks } from '../../play/attempt-hooks.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';

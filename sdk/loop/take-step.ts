@@ -1,10 +1,10 @@
 /** A planned step, trained in its workflow, or found in the store. */
-import type { GroupResult, TrainInput } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/records/journals.ts';
+import type { GroupResult, TrainInput } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { KEPT_JOURNAL_STEPS, removeJournals } from '../../store/records/groups/journals.ts';
 import { manifestKey } from '../../store/layout.ts';
-import { checkpointOf } from '../../store/records/manifest.ts';
-import { readCommit } from '../../store/records/run-reader.ts';
+import { checkpointOf } from '../../store/records/runs/manifest.ts';
+import { readCommit } from '../../store/records/runs/run-reader.ts';
 import type { LoopRun } from './loop-run.ts';
 import { addStep, tellWarnings, writeState } from './loop-state.ts';
 

@@ -1,10 +1,10 @@
 /** `model.trainSft`: stores chats, plans one supervised step of them and trains it in its workflow, or finds it in the store. */
-import { encodeChatExamples, readChatExamples } from '../../core/chat-examples.ts';
-import { SupervisedStep, type ExampleRendering } from '../../core/contract.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { encodeChatExamples, readChatExamples } from '../../core/text/chat-examples.ts';
+import { SupervisedStep, type ExampleRendering } from '../../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { planLoopTraining } from './plan-loop.ts';
-import { otherPolicies } from '../../core/roles.ts';
-import { planRendering } from '../../core/supervised.ts';
+import { otherPolicies } from '../../core/rules/roles.ts';
+import { planRendering } from '../../core/rules/supervised.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
 import { takeStep, type TrainedStep } from './take-step.ts';

@@ -5,18 +5,18 @@ import {
   type TrainConfig,
   type BlobRef,
   type LoraConfig,
-} from '../../core/contract.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { roleTrainOptions } from '../../core/roles.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+} from '../../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { roleTrainOptions } from '../../core/rules/roles.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/rules/run-defaults.ts';
 import type { LoopRun } from './loop-run.ts';
 import type { Messages, Tools } from './trajectory.ts';
-import { differingLoraOption } from '../../core/lora-difference.ts';
-import { parseTrainedName } from '../../core/policy-name.ts';
+import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
+import { parseTrainedName } from '../../core/names/policy-name.ts';
 import { decodeJson } from '../../store/bytes/json.ts';
-import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/find-policy.ts';
-import type { Manifest } from '../../store/records/manifest.ts';
-import { readManifest } from '../../store/records/run-reader.ts';
+import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
+import type { Manifest } from '../../store/records/runs/manifest.ts';
+import { readManifest } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
 export type TrainOptions = Partial<Omit<TrainConfig, 'lora' | 'loss' | 'optimizer' | 'klReference'>> &

@@ -2,9 +2,9 @@
  * A model that a script trains. Agent files import this module with the rest of the package: what only a registered
  * model needs is loaded when one registers.
  */
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
-import type { Checkpoint } from '../../core/contract.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
+import type { Checkpoint } from '../../core/contract/contract.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { findModelRolesProblem } from '../roles/check-roles.ts';
 import type { Backend } from './backend.ts';

@@ -1,4 +1,4 @@
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { Trajectory, type Metadata } from './trajectory.ts';
 

@@ -1,6 +1,6 @@
 /** Trajectories as the store keeps them, and back: choices as the indices of their calls. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { isReward } from '../../core/given-values.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { isReward } from '../../core/rules/given-values.ts';
 import {
   wasCut,
   type AttemptRecord,
@@ -8,7 +8,7 @@ import {
   type ChatMessage,
   type HistoryRecord,
   type RoleTrajectoryRecord,
-} from '../../store/records/trajectories.ts';
+} from '../../store/records/groups/trajectories.ts';
 import { AttemptLog } from '../../play/attempt-log.ts';
 import { CHOICE_TAG } from '../../play/recorder/answer.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';

@@ -1,7 +1,7 @@
 /** The result of a rollout: one or several conversations, and their reward. */
 import type OpenAI from 'openai';
 
-import type { Metrics } from '../../core/statistics.ts';
+import type { Metrics } from '../../core/numbers/statistics.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { CHOICE_TAG } from '../../play/recorder/answer.ts';
 

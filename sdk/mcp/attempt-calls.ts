@@ -2,7 +2,7 @@
  * Calls of one attempt to one MCP server. Each: key and occurrence → journal, or else the server → journal → agent. A call
  * that may not be made twice is noted before it is made: where that note has no result, its outcome is unknown.
  */
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { AttemptHooks } from '../../play/attempt-hooks.ts';
 import { askTool, bound } from '../../play/mcp/ask-tool.ts';
 import type { Connection } from '../../play/mcp/connection.ts';

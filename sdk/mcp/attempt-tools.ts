@@ -1,5 +1,5 @@
 /** The tools of an MCP server in one attempt: their list and their results are journaled, whoever calls them. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { attemptHooks, type AttemptHooks } from '../../play/attempt-hooks.ts';
 import { sameName } from '../../play/mcp/tool-server.ts';
 import { describeFailedCall, type Once } from '../tools/run-call.ts';

@@ -1,5 +1,5 @@
 /** An MCP server tried before anything is played: whatever is wrong then is its user's to mend. */
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { Connection } from '../../play/mcp/connection.ts';
 import { listTools, type ListedTool } from '../../play/mcp/list-tools.ts';
 import { describeServer } from '../../play/mcp/server-spec.ts';

@@ -1,5 +1,5 @@
 /** Options of `mcp`, checked when an agent's file is loaded. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { ToolSelection } from '../../play/mcp/list-tools.ts';
 import type { ServerSpec } from '../../play/mcp/server-spec.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';

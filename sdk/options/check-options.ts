@@ -1,6 +1,6 @@
 /** The options of the SDK's functions and classes. Others are refused: a typo would silently run another experiment. */
-import { TrainConfig } from '../../core/contract.ts';
-import { badConfig } from '../../core/failures.ts';
+import { TrainConfig } from '../../core/contract/contract.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 
 type Presence = 'required' | 'optional';
 

@@ -1,7 +1,7 @@
 /** `review({ pairwise: true })`: the reward of an agent whose attempts people compare, or score one by one. */
-import { badConfig, showValue } from '../../core/failures.ts';
-import { isWeight } from '../../core/given-values.ts';
-import { LEAST_COMPARISONS } from '../../core/plan-pairs.ts';
+import { badConfig, showValue } from '../../core/contract/failures.ts';
+import { isWeight } from '../../core/rules/given-values.ts';
+import { LEAST_COMPARISONS } from '../../core/numbers/pairs.ts';
 import { EXTERNAL_REWARD, type External } from '../../play/external.ts';
 import { findWaitProblem, type ExternalOptions } from '../external/create-external.ts';
 import { checkOptions } from '../options/check-options.ts';

@@ -1,6 +1,6 @@
 /** Checks the roles of an agent or of a script's model, which a JavaScript caller may give any value. */
-import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/wire-constants.ts';
-import { showValue } from '../../core/failures.ts';
+import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/contract/wire-constants.ts';
+import { showValue } from '../../core/contract/failures.ts';
 import { PROGRAM } from '../../play/programs/program.ts';
 import type { RoleDefinition, RoleDefinitions } from '../../play/roles/role-definition.ts';
 

@@ -1,6 +1,6 @@
 /** Players of an agent's roles: `roles: { white: policy(), user: frozen('openai/gpt-5-mini'), past: league({ every: 10 }) }`. */
-import { badConfig } from '../../core/failures.ts';
-import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/wire-constants.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import type { FrozenPlayer, LeaguePlayer, PolicyPlayer } from '../../play/roles/role-definition.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 

@@ -1,6 +1,6 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. */
-import { badConfig } from '../../core/failures.ts';
-import { isWeight } from '../../core/given-values.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { isWeight } from '../../core/rules/given-values.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
 import { DEFAULT_RUBRIC } from '../../store/records/judging/prompt.ts';

@@ -1,6 +1,6 @@
 /** A judge by its address: an OpenAI-compatible endpoint that the agent's file names. */
-import { withoutSlash } from '../../core/addresses.ts';
-import { badConfig } from '../../core/failures.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import { resolveJudgeName, type JudgeModel } from '../../play/judge/judge-model.ts';

@@ -1,9 +1,14 @@
 /** RULER for those who own their loop: conversations or groups of trajectories are scored where they stand. */
-import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
-import { forgetfulAnswers, forgetfulVerdicts, storedVerdicts, type Score } from '../../store/records/verdicts.ts';
+import {
+  forgetfulAnswers,
+  forgetfulVerdicts,
+  storedVerdicts,
+  type Score,
+} from '../../store/records/judging/verdicts.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { OutageClock } from '../../play/recorder/clock.ts';

@@ -1,10 +1,10 @@
 /** An agent played without any engine: a test writes what the model says, and looks at what the agent made of it. */
-import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
+import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import { outcomeOf, playSingle, type AttemptOutcome } from '../../play/single-attempt.ts';
 import { checkOptions } from '../options/check-options.ts';
 import { ScriptedEngine, type ScriptedAnswers } from './scripted-engine.ts';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { NamedModel } from '../../play/connections/providers.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';

@@ -1,7 +1,7 @@
 /** An engine whose answers a test has written down. Its tokens are characters, so that a history that goes on goes on token for token. */
 import type { EngineConnection, HttpAnswer } from '../../play/connections/engine-connection.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
-import type { CallRequest, ChatMessage } from '../../store/records/trajectories.ts';
+import type { CallRequest, ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 export interface ScriptedToolCall {
   readonly name: string;

@@ -1,7 +1,7 @@
 /** Model ↔ tools until done: the conversation of an agent that acts, with limits, and the same in every repetition. */
 import type OpenAI from 'openai';
 
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
 import { hasOutgrown } from '../../play/recorder/send.ts';
 import type { RewardTurn } from '../../play/recorder/turns.ts';

@@ -1,5 +1,5 @@
 /** A tool as an agent writes it: what the model is told, how arguments are checked, and what a call does. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { checkOptions } from '../options/check-options.ts';
 
 /** JSON Schema; shown to the model as it is. */

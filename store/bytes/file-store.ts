@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import type { BlobRef } from '../../core/contract.ts';
-import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
+import type { BlobRef } from '../../core/contract/contract.ts';
+import { KEPT_UNNAMED_MS } from '../../core/contract/wire-constants.ts';
 import { errorCode, nodeFileSystem, type FileSystem } from './file-system.ts';
 import { openFileJournal } from './file-journal.ts';
 import { checkKey, isKey } from './keys.ts';

@@ -6,7 +6,7 @@ import { constants } from 'node:fs';
 import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { errorCode, nodeFileSystem, orNull, type FileSystem } from './file-system.ts';
 
 const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

@@ -1,4 +1,4 @@
-import { requireKnownSchema, TemperError } from '../../core/failures.ts';
+import { requireKnownSchema, TemperError } from '../../core/contract/failures.ts';
 
 /** Ends with a newline, as all JSON files of the store. */
 export function encodeJson(value: unknown): Uint8Array {

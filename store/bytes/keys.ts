@@ -1,5 +1,5 @@
 /** Keys of the store: relative, `/` between names, none of which leads anywhere else. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 
 /** Names of branches, runs and blobs; a leading dot is for temporary files alone. */
 const NAME = /^[A-Za-z0-9_~@-][A-Za-z0-9._~@-]*$/;

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { FileStore } from './file-store.ts';
 import { checkKey } from './keys.ts';
 import type { Store } from '../store.ts';

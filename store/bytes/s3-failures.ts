@@ -1,6 +1,6 @@
 /** An S3 server's refusal in words: which store, why, and what to do. Nothing of the request is kept: it is signed. */
-import { TemperError } from '../../core/failures.ts';
-import { S3_REFUSALS } from '../../core/wire-constants.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { S3_REFUSALS } from '../../core/contract/wire-constants.ts';
 
 /** The store's name for users. */
 export interface S3Place {

@@ -16,8 +16,8 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import pLimit from 'p-limit';
 
-import { TemperError } from '../../core/failures.ts';
-import { KEPT_UNNAMED_MS } from '../../core/wire-constants.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { KEPT_UNNAMED_MS } from '../../core/contract/wire-constants.ts';
 import type { StoredObject } from '../store.ts';
 import { checkKey } from './keys.ts';
 import { asS3Failure, isChecksumMismatch, isContended, isTaken, isUnexplained, type S3Place } from './s3-failures.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit from 'p-limit';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { AppendFile, FileSystem } from './file-system.ts';
 import type { S3Objects } from './s3-objects.ts';
 import { asUnavailable } from './unavailable.ts';

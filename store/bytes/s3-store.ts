@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 
-import { STORE_KEY } from '../../core/wire-constants.ts';
-import type { BlobRef } from '../../core/contract.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { STORE_KEY } from '../../core/contract/wire-constants.ts';
+import type { BlobRef } from '../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { nodeFileSystem } from './file-system.ts';
 import { checkKey } from './keys.ts';
 import { createS3Client, describeEndpoint, S3_TIMEOUTS, type S3Timeouts } from './s3-client.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
-import type { BlobRef } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import type { BlobRef } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { blobKey } from '../layout.ts';
 
 export function hashBytes(bytes: Uint8Array): string {

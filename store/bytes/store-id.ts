@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
-import { TemperError } from '../../core/failures.ts';
-import { STORE_ID_PATTERN, STORE_KEY } from '../../core/wire-constants.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { STORE_ID_PATTERN, STORE_KEY } from '../../core/contract/wire-constants.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import type { Store } from '../store.ts';
 

@@ -1,5 +1,5 @@
 /** A disk's refusal in words: which folder, why, and what to do. */
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { errorCode } from './file-system.ts';
 
 const REMEDIES: Record<string, string> = {

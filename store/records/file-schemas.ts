@@ -20,7 +20,7 @@ import {
   RunState,
   SettingChange,
   StepSummary,
-} from '../../core/contract.ts';
+} from '../../core/contract/contract.ts';
 import {
   AttemptRecord,
   Judged,
@@ -29,9 +29,9 @@ import {
   Recording,
   RolloutHeader,
   StepVerdict,
-} from '../../core/contract-records.ts';
-import { laterVersion, TemperError } from '../../core/failures.ts';
-import { RECORD_SCHEMA } from '../../core/wire-constants.ts';
+} from '../../core/contract/records.ts';
+import { laterVersion, TemperError } from '../../core/contract/failures.ts';
+import { RECORD_SCHEMA } from '../../core/contract/wire-constants.ts';
 import { decodeJson, encodeJson } from '../bytes/json.ts';
 import type { Store } from '../store.ts';
 

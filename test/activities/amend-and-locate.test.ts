@@ -2,13 +2,13 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
-import { Located, type EvalResult, type SettingChange } from '../../core/contract.ts';
-import { EMPTY_LEDGER } from '../../core/costs.ts';
-import { sha256Hex } from '../../core/hashes.ts';
+import { Located, type EvalResult, type SettingChange } from '../../core/contract/contract.ts';
+import { EMPTY_LEDGER } from '../../core/rules/costs.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { branchKey, manifestKey, stateKey } from '../../store/layout.ts';
-import { readBranches } from '../../store/records/lineage.ts';
-import { publishPosition } from '../../store/records/positions.ts';
+import { readBranches } from '../../store/records/runs/lineage.ts';
+import { publishPosition } from '../../store/records/runs/positions.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { call, openWorld, rolloutInput, type World } from './world.ts';
 import { fixtureState } from '../cli/fixture-store.ts';

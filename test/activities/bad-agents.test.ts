@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
 import { rolloutsKey } from '../../store/layout.ts';
-import { decodeRollouts } from '../../store/records/trajectories.ts';
+import { decodeRollouts } from '../../store/records/groups/trajectories.ts';
 import { ROLLOUT, say } from '../play/play.ts';
 import { call, openWorld, rolloutInput } from './world.ts';
 

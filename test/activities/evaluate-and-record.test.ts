@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
 import { startPauseDetector } from '../../activities/pause-detector.ts';
-import { EvalResult, type RunState, type StepSummary } from '../../core/contract.ts';
+import { EvalResult, type RunState, type StepSummary } from '../../core/contract/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import {
@@ -15,9 +15,9 @@ import {
   stateKey,
   stepJournalPrefix,
 } from '../../store/layout.ts';
-import { listCheckpoints } from '../../store/records/checkpoints.ts';
-import { NOT_STEERED } from '../../core/lineage.ts';
-import { readEval, readEvalRollouts, readRun, readState, readSteps } from '../../store/records/run-reader.ts';
+import { listCheckpoints } from '../../store/records/runs/checkpoints.ts';
+import { NOT_STEERED } from '../../core/names/lineage.ts';
+import { readEval, readEvalRollouts, readRun, readState, readSteps } from '../../store/records/runs/run-reader.ts';
 import { fixturePosition } from '../cli/fixture-store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { say } from '../play/play.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-import type { RolloutInput } from '../../core/contract.ts';
+import type { RolloutInput } from '../../core/contract/contract.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { evalRolloutsKey, judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { failingFileSystem } from '../store/bytes/failing-file-system.ts';

@@ -1,15 +1,15 @@
 /** Recorded conversations become groups: chosen once, trained once, read again from the run's own data set. */
 import { beforeEach, expect, test } from 'vitest';
 
-import type { Checkpoint, GatherInput } from '../../core/contract.ts';
-import { sha256Hex } from '../../core/hashes.ts';
+import type { Checkpoint, GatherInput } from '../../core/contract/contract.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey, rolloutsKey } from '../../store/layout.ts';
-import { readAncestors } from '../../store/records/ancestors.ts';
-import { readRatedConversations } from '../../store/records/feedback.ts';
-import { readRollouts } from '../../store/records/group-files.ts';
-import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { takeRecorded } from '../../store/records/production-dataset.ts';
+import { readAncestors } from '../../store/records/production/ancestors.ts';
+import { readRatedConversations } from '../../store/records/production/feedback.ts';
+import { readRollouts } from '../../store/records/groups/group-files.ts';
+import { readCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { takeRecorded } from '../../store/records/production/dataset.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { rate, record, recordedCall } from '../store/records/recorded.ts';
 import { call, openWorld, type World } from './world.ts';

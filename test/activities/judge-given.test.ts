@@ -3,14 +3,14 @@ import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { JudgeGivenResult, type ExternalConfig, type RolloutInput } from '../../core/contract.ts';
-import { EXTERNAL } from '../../core/external-rewards.ts';
-import { planGivenJudging, type Over } from '../../core/plan-given.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { JudgeGivenResult, type ExternalConfig, type RolloutInput } from '../../core/contract/contract.ts';
+import { EXTERNAL } from '../../core/rules/external-rewards.ts';
+import { planGivenJudging, type Over } from '../../core/plan/given.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { external } from '../../sdk/index.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
-import { addGiven, closeLedger, readGiven, type RewardRow } from '../../store/records/given-rewards.ts';
-import { readGroup } from '../../store/records/run-reader.ts';
+import { addGiven, closeLedger, readGiven, type RewardRow } from '../../store/records/rewards/given-rewards.ts';
+import { readGroup } from '../../store/records/runs/run-reader.ts';
 import { call, openWorld, rolloutInput, type World } from './world.ts';
 
 async function play(definition: Parameters<typeof openWorld>[0] = {}): Promise<{ world: World; input: RolloutInput }> {

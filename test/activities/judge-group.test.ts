@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { GroupResult, JudgeGroupResult, type RolloutInput } from '../../core/contract.ts';
+import { GroupResult, JudgeGroupResult, type RolloutInput } from '../../core/contract/contract.ts';
 import { createRuler, type RulerOptions } from '../../sdk/ruler/create-ruler.ts';
 import { judgedKey } from '../../store/layout.ts';
-import { readGroup } from '../../store/records/run-reader.ts';
+import { readGroup } from '../../store/records/runs/run-reader.ts';
 import { say } from '../play/play.ts';
 import { ENV } from '../play/judge/judging.ts';
 import {

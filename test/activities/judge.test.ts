@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 
-import type { GroupResult, JudgeInput } from '../../core/contract.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { toGroupRef } from '../../core/plan-step.ts';
+import type { GroupResult, JudgeInput } from '../../core/contract/contract.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { toGroupRef } from '../../core/plan/step.ts';
 import { judgedKey, stepVerdictKey } from '../../store/layout.ts';
-import { readStepVerdict } from '../../store/records/step-verdict.ts';
+import { readStepVerdict } from '../../store/records/groups/step-verdict.ts';
 import { call, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 
 let world: World;

@@ -2,14 +2,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import { Prepared, type RunConfig } from '../../core/contract.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import { Prepared, type RunConfig } from '../../core/contract/contract.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/rules/run-defaults.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { hubSource } from '../../play/sources/hub.ts';
 import type { AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { encodeJsonLines } from '../../store/bytes/json.ts';
 import { runKey, scenariosKey } from '../../store/layout.ts';
-import { listRuns, readPrepared, readRun, readStoredScenarios } from '../../store/records/run-reader.ts';
+import { listRuns, readPrepared, readRun, readStoredScenarios } from '../../store/records/runs/run-reader.ts';
 import { REVISION, startRowsService } from '../play/sources/rows-service.ts';
 import { call, openWorld, type World } from './world.ts';
 

@@ -1,20 +1,20 @@
 /** Firings on recorded conversations: too few, chosen once, trained once; the promotion after them. */
 import { beforeEach, expect, test, vi } from 'vitest';
 
-import type { AllocateInput, Allocated, Checkpoint, PromoteInput, RunState } from '../../core/contract.ts';
-import { findConfigProblem } from '../../core/config-rules.ts';
-import { sha256Hex } from '../../core/hashes.ts';
-import { planProductionFiring } from '../../core/plan-firing.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { newRunState } from '../../core/run-summary.ts';
-import { findSettingsProblem } from '../../core/settings.ts';
+import type { AllocateInput, Allocated, Checkpoint, PromoteInput, RunState } from '../../core/contract/contract.ts';
+import { findConfigProblem } from '../../core/rules/config-rules.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
+import { planProductionFiring } from '../../core/plan/firing.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
+import { newRunState } from '../../core/plan/run-summary.ts';
+import { findSettingsProblem } from '../../core/rules/settings.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { evalKey, evalRolloutsKey, manifestKey } from '../../store/layout.ts';
-import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readWaiting } from '../../store/records/production-firings.ts';
-import { findPromoted, readPromotions, recordPromotion } from '../../store/records/promotions.ts';
-import { publishRun } from '../../store/records/publish-run.ts';
-import { encodeRollouts } from '../../store/records/trajectories.ts';
+import { readCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { readWaiting } from '../../store/records/production/firings.ts';
+import { findPromoted, readPromotions, recordPromotion } from '../../store/records/runs/promotions.ts';
+import { publishRun } from '../../store/records/runs/publish-run.ts';
+import { encodeRollouts } from '../../store/records/groups/trajectories.ts';
 import { attemptOf, rolloutsOf } from '../store/records/made-attempt.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { rate, record, recordedCall } from '../store/records/recorded.ts';

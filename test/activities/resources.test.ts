@@ -6,7 +6,7 @@ import { connectEngine } from '../../play/connections/engine-connection.ts';
 import { createAgentActivities } from '../../activities/index.ts';
 import { defineAgent, resource } from '../../sdk/index.ts';
 import { evalRolloutsKey, rolloutsKey } from '../../store/layout.ts';
-import { Leases } from '../../store/records/leases.ts';
+import { Leases } from '../../store/records/groups/leases.ts';
 import {
   call,
   CODE_SHA256,

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import { describe, expect, test } from 'vitest';
 
-import { JudgeGroupResult, type RolloutInput } from '../../core/contract.ts';
-import { NOTHING_SPENT } from '../../core/judge-spending.ts';
-import { REWARD_GROUP } from '../../core/named-rewards.ts';
+import { JudgeGroupResult, type RolloutInput } from '../../core/contract/contract.ts';
+import { NOTHING_SPENT } from '../../core/rules/judge-spending.ts';
+import { REWARD_GROUP } from '../../core/rules/named-rewards.ts';
 import type { Agent, FinishedGroup } from '../../play/agent.ts';
 import { judgedKey } from '../../store/layout.ts';
-import { readGroup } from '../../store/records/run-reader.ts';
+import { readGroup } from '../../store/records/runs/run-reader.ts';
 import { say } from '../play/play.ts';
 import { call, openWorld, rolloutInput, type World } from './world.ts';
 

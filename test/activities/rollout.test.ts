@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import { GroupResult } from '../../core/contract.ts';
+import { GroupResult } from '../../core/contract/contract.ts';
 import { judgedKey, rolloutsKey } from '../../store/layout.ts';
-import { readGroup, readGroups } from '../../store/records/run-reader.ts';
-import { decodeRollouts, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { readGroup, readGroups } from '../../store/records/runs/run-reader.ts';
+import { decodeRollouts, type AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import { say } from '../play/play.ts';
 import { call, createEnvironment, failureOf, openWorld, readBytes, rolloutInput, type World } from './world.ts';
 

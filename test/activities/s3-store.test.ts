@@ -2,14 +2,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { evalRolloutsKey, groupJournalPrefix, journalsPrefix, judgedKey, rolloutsKey } from '../../store/layout.ts';
 import { AgentResources } from '../../play/resources/agent-resources.ts';
 import { endLeases, LeaseWatch } from '../../play/resources/leaked-leases.ts';
 import { resource } from '../../sdk/index.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { Leases } from '../../store/records/leases.ts';
-import { readRun } from '../../store/records/run-reader.ts';
+import { Leases } from '../../store/records/groups/leases.ts';
+import { readRun } from '../../store/records/runs/run-reader.ts';
 import { fixturePosition, fixtureState, summary } from '../cli/fixture-store.ts';
 import { BUCKET } from '../s3-server.ts';
 import { call, evaluateInput, openWorld, rolloutInput } from './world.ts';

@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from 'vitest';
 
-import { Allocated, type AllocateInput, type Checkpoint, type RunConfig } from '../../core/contract.ts';
-import { sha256Hex } from '../../core/hashes.ts';
-import { newRunState } from '../../core/run-summary.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { Allocated, type AllocateInput, type Checkpoint, type RunConfig } from '../../core/contract/contract.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
+import { newRunState } from '../../core/plan/run-summary.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey, runKey } from '../../store/layout.ts';
-import { readFirings } from '../../store/records/schedules.ts';
+import { readFirings } from '../../store/records/production/schedules.ts';
 import { call, checkpoint, openWorld, type World } from './world.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 

@@ -1,9 +1,9 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import { createTrackActivities, type OutboundDependencies } from '../../activities/track.ts';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { Target } from '../../outbound/target.ts';
-import { readCursor } from '../../store/records/outbound-cursor.ts';
+import { readCursor } from '../../store/records/production/outbound-cursor.ts';
 import { startTrackedRun, type TrackedRun } from '../outbound/track/tracked-run.ts';
 import { NEVER_PAUSED } from './world.ts';
 

@@ -5,7 +5,7 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress } from 'node:zlib';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { installOnce, isComplete } from '../../workers/install/install.ts';
 import { runCommand } from '../../workers/process/command.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';

@@ -1,7 +1,7 @@
 /** Pages of a step, a group, an attempt and its tokens: what they show is what the API answers. */
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import type { AttemptView, GroupView, StepView, TokensView } from '../../views/api/attempt-views.ts';
 import type { CheckpointRow } from '../../views/api/run-views.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatNumber } from '../../core/format.ts';
+import { formatNumber } from '../../core/reports/format.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { summary, temporaryProject, writeFixtureRun } from '../cli/fixture-store.ts';
 import { connectToBrowser } from './shared-page.ts';

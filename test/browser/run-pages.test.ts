@@ -2,11 +2,11 @@
 import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
-import { describeAwaited } from '../../core/external-rewards.ts';
-import { formatNumber, headline } from '../../core/format.ts';
+import { describeAwaited } from '../../core/rules/external-rewards.ts';
+import { formatNumber, headline } from '../../core/reports/format.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { changesKey, stateKey } from '../../store/layout.ts';
-import { addToCurve } from '../../store/records/curve.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
 import type { AttemptsView } from '../../views/api/attempt-views.ts';
 import type { CompareView, CurveView, RunRow, RunView } from '../../views/api/run-views.ts';
 import { describePages, goTo } from './open-pages.ts';

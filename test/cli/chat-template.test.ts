@@ -7,7 +7,7 @@ import { trainCommand } from '../../cli/train/command.ts';
 import { planTrain } from '../../cli/train/train.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
-import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/wire-constants.ts';
+import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/contract/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { makeRun } from '../store/records/made-run.ts';

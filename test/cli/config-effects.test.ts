@@ -1,7 +1,7 @@
 /** Every field of temporal.config.ts is asked for its effect: one without any fails here. */
 import { expect, test } from 'vitest';
 import { flagText } from '../../cli/planning/project-flags.ts';
-import { findPrice } from '../../core/prices.ts';
+import { findPrice } from '../../core/numbers/prices.ts';
 import { absoluteModels } from '../../workers/base-models/known-models.ts';
 import { defineConfig, TemperConfigSchema } from '../../workers/config/config.ts';
 import { namesOfTargets } from '../../workers/config/targets.ts';

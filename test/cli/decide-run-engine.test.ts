@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { decideRunEngine } from '../../cli/planning/check-engine.ts';
 import { trainCommand } from '../../cli/train/command.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { readRun } from '../../store/records/run-reader.ts';
+import { readRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePrograms, type FakePrograms } from '../workers/install/fake-programs.ts';

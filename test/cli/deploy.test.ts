@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { DEPLOY_OPTIONS, DEPLOY_TARGETS } from '../../core/contract-deploy.ts';
+import { DEPLOY_OPTIONS, DEPLOY_TARGETS } from '../../core/contract/deploy.ts';
 import { deployCommand } from '../../cli/deploy/command.ts';
 import { planDeployment } from '../../cli/deploy/plan-deployment.ts';
 import { modelName } from '../../outbound/deploy/targets/names.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { describeDisk, forecastDisk } from '../../cli/watch/disk.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { runKey, stateKey } from '../../store/layout.ts';
-import { readRun, readState, readSteps } from '../../store/records/run-reader.ts';
+import { readRun, readState, readSteps } from '../../store/records/runs/run-reader.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { temporaryStore } from '../temporary-folder.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { FakeRequest } from '../fake-engine.ts';
 import { rolloutsKey } from '../../store/layout.ts';
-import { decodeRollouts, encodeRollouts } from '../../store/records/trajectories.ts';
+import { decodeRollouts, encodeRollouts } from '../../store/records/groups/trajectories.ts';
 import { writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 import { makeProject, runTry, writeAsking } from './tried-project.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 import { AgentResources } from '../../play/resources/agent-resources.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { Leases } from '../../store/records/leases.ts';
+import { Leases } from '../../store/records/groups/leases.ts';
 import { sdkImports, write } from './agents.ts';
 import { complaintIn, runCli } from './run-cli.ts';
 import { makeProject } from './tried-project.ts';

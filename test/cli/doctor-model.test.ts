@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ModelReport } from '../../workers/doctor/model-report.ts';
 import { fakePython } from './fake-python.ts';
-import { EngineSettings, ModelPlanInput } from '../../core/contract-engine.ts';
+import { EngineSettings, ModelPlanInput } from '../../core/contract/engine.ts';
 import { runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { StepSummary } from '../../core/contract.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { estimateLines } from '../../cli/forecast/lines.ts';
 import { forecast, type ForecastPlan } from '../../cli/forecast/forecast.ts';
 import type { Measured } from '../../cli/forecast/measure.ts';
-import { addToCurve } from '../../store/records/curve.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
 import { write, writeAgent } from './agents.ts';
 import { summary, temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { readManifest } from '../../store/records/run-reader.ts';
+import { readManifest } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { fakePython } from './fake-python.ts';

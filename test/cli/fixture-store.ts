@@ -1,18 +1,23 @@
 /** A store with one finished run in it, as a real one leaves it behind; the games are made up, but follow the rules. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EvalResult, Position, RunState, StepSummary } from '../../core/contract.ts';
-import { EMPTY_LEDGER } from '../../core/costs.ts';
-import { sha256Hex } from '../../core/hashes.ts';
-import { NOT_STEERED } from '../../core/lineage.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import type { EvalResult, Position, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { EMPTY_LEDGER } from '../../core/rules/costs.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
+import { NOT_STEERED } from '../../core/names/lineage.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { EMPTY_BOARD, hasWon, freeCells, place, randomOpponent, renderBoard } from '../../examples/tic-tac-toe/game.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import * as layout from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
-import { addToCurve } from '../../store/records/curve.ts';
-import { encodeRollouts, type AttemptRecord, type CallRecord, type Judged } from '../../store/records/trajectories.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
+import {
+  encodeRollouts,
+  type AttemptRecord,
+  type CallRecord,
+  type Judged,
+} from '../../store/records/groups/trajectories.ts';
 import { attemptOf, callOf, user } from '../store/records/made-attempt.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

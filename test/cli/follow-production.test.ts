@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { followProduction } from '../../cli/serve/follow-production.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/find-policy.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import type { Store } from '../../store/store.ts';
 import { until } from '../until.ts';
 import { makeRun } from '../store/records/made-run.ts';

@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { followRun } from '../../cli/watch/follow-run.ts';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { branchKey, stateKey } from '../../store/layout.ts';
-import { addToCurve } from '../../store/records/curve.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
 import { fixtureState, summary, temporaryProject, writeFixtureRun } from './fixture-store.ts';
 
 async function follow(project: string) {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { fakePrograms, type FakePrograms } from '../workers/install/fake-programs.ts';
-import type { GpuWorkerSettings } from '../../core/contract-engine.ts';
+import type { GpuWorkerSettings } from '../../core/contract/engine.ts';
 import { complaintIn, runCli, settingsIn, type CliResult } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { judgeOutcomes, planJudging } from '../../cli/eval/judge-outcomes.ts';
 import { summariseOutcomes } from '../../cli/eval/summarise.ts';
-import { DEFAULT_ROLLOUT } from '../../core/run-defaults.ts';
+import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { playSingle } from '../../play/single-attempt.ts';
 import { defineAgent, ruler } from '../../sdk/index.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { ScriptedAuthor } from './scenarios/scripted-author.ts';
 import { startWriter } from './init-task/scripted-writer.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -4,11 +4,11 @@ import { beforeEach, expect, test } from 'vitest';
 
 import { trainCommand } from '../../cli/train/command.ts';
 import { planTrain } from '../../cli/train/train.ts';
-import type { BlobRef, RunConfig } from '../../core/contract.ts';
+import type { BlobRef, RunConfig } from '../../core/contract/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey, prunedKey, runKey } from '../../store/layout.ts';
-import { readManifest } from '../../store/records/run-reader.ts';
+import { readManifest } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { writeAgent } from './agents.ts';

@@ -4,9 +4,9 @@ import { escapeMarkdown, renderModelCard, type CardFacts } from '../../cli/model
 import { encodeJson } from '../../store/bytes/json.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { runKey } from '../../store/layout.ts';
-import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { openBranch } from '../../store/records/lineage.ts';
-import { requireRun } from '../../store/records/run-reader.ts';
+import { findCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { openBranch } from '../../store/records/runs/lineage.ts';
+import { requireRun } from '../../store/records/runs/run-reader.ts';
 import { makeBranch, makeRun } from '../store/records/made-run.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

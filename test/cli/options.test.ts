@@ -24,7 +24,7 @@ import { planTrain } from '../../cli/train/train.ts';
 import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/planning/run-flag-table.ts';
-import type { RunConfig } from '../../core/contract.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
 import { OPERATIONS } from '../../operations/index.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';

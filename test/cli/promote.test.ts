@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { giveFeedback } from '../../store/records/feedback.ts';
-import { findCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { RecordingWriter, type NewRecording } from '../../store/records/recordings.ts';
+import { giveFeedback } from '../../store/records/production/feedback.ts';
+import { findCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { RecordingWriter, type NewRecording } from '../../store/records/production/recordings.ts';
 import type { Store } from '../../store/store.ts';
 import { makeRun } from '../store/records/made-run.ts';
 import { callOf, user } from '../store/records/made-attempt.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 
-import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { roleTrainOptions } from '../../core/roles.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
+import { roleTrainOptions } from '../../core/rules/roles.ts';
 import { roleOptions } from '../../cli/planning/read-roles.ts';
 import { defineAgent, frozen, league, policy } from '../../sdk/index.ts';
 import type { FrozenPlayer } from '../../play/roles/role-definition.ts';
-import { publishRun } from '../../store/records/publish-run.ts';
+import { publishRun } from '../../store/records/runs/publish-run.ts';
 import { temporaryStore } from '../temporary-folder.ts';
 
 const sources = { store: temporaryStore(), env: {} };

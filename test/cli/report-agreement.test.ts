@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 
 import { agreementCharts, describeAgreement } from '../../views/charts/agreement.ts';
-import type { PairAnswer } from '../../core/bradley-terry.ts';
-import { addGiven, type GivenRow } from '../../store/records/given-rewards.ts';
-import { readAgreement } from '../../store/records/review-agreement.ts';
+import type { PairAnswer } from '../../core/numbers/bradley-terry.ts';
+import { addGiven, type GivenRow } from '../../store/records/rewards/given-rewards.ts';
+import { readAgreement } from '../../store/records/rewards/review-agreement.ts';
 import type { Store } from '../../store/store.ts';
 import { fixtureState, temporaryProject, writeFixtureRun } from './fixture-store.ts';
 

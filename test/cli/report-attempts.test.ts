@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { findConstants, planCharts } from '../../views/charts/charts.ts';
 import { metricWords } from '../../views/charts/metric-words.ts';
 import { renderReport } from '../../cli/report/page.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { newRunState } from '../../core/run-summary.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
+import { newRunState } from '../../core/plan/run-summary.ts';
 import { evaluation, summary } from './fixture-store.ts';
 
 /** Steps as the trainer told of them: what there was none of has no name. */

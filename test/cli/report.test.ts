@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { sampleEvenly } from '../../core/statistics.ts';
+import { sampleEvenly } from '../../core/numbers/statistics.ts';
 import { embedJson, htmlText, markup } from '../../cli/pages/html.ts';
 import { writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ReviewKeys } from '../../cli/review/keys.ts';
 import { givenPrefix } from '../../store/layout.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { closeLedger, readGiven } from '../../store/records/given-rewards.ts';
+import { closeLedger, readGiven } from '../../store/records/rewards/given-rewards.ts';
 import { temporaryProject, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 import { awaitRewards } from './review/awaited-run.ts';

@@ -1,5 +1,5 @@
 /** The command line in this process, with its output caught. */
-import { GpuWorkerSettings } from '../../core/contract-engine.ts';
+import { GpuWorkerSettings } from '../../core/contract/engine.ts';
 import { readdir } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { Arguments, CommandContext, Definition, Flags } from '../../cli/command-line/command.ts';

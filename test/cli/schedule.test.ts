@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { scheduleCreateCommand } from '../../cli/schedule/command.ts';
 import { planSchedule } from '../../cli/schedule/plan-schedule.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
+import { readCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { conclusionKey, firingKey, manifestKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';

@@ -8,7 +8,7 @@ import { serveCommand } from '../../cli/serve/command.ts';
 import { servedLines } from '../../cli/serve/lines.ts';
 import { planServe } from '../../cli/serve/plan-serve.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { readManifest } from '../../store/records/run-reader.ts';
+import { readManifest } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { until } from '../until.ts';
 import { freePort } from '../free-port.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey } from '../../store/layout.ts';
-import { addToCurve } from '../../store/records/curve.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { summary, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';

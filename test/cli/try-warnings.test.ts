@@ -4,7 +4,7 @@ import { countRows } from '../../cli/try/rows.ts';
 import type { TriedAttempt, TriedGroup } from '../../cli/try/play.ts';
 import { warningsOf } from '../../cli/try/warnings.ts';
 import { attemptOf, callOf, said, user } from '../store/records/made-attempt.ts';
-import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
+import type { AttemptRecord, CallRecord, ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 interface Call {
   messages?: ChatMessage[];

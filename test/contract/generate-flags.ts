@@ -3,16 +3,16 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { z } from 'zod';
-import type { OptionMeta, OptionSection } from '../../core/contract-options.ts';
-import { LOSS_NAMES, RunConfig } from '../../core/contract.ts';
+import type { OptionMeta, OptionSection } from '../../core/contract/options.ts';
+import { LOSS_NAMES, RunConfig } from '../../core/contract/contract.ts';
 import { describeFlagRules } from '../../cli/command-line/flag-rules.ts';
 import type { RunFlag } from '../../cli/planning/run-flag.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 
 export const FLAGS_FILE = fileURLToPath(new URL('../../cli/planning/run-flag-table.ts', import.meta.url));
 export const COMMANDS_PAGE = fileURLToPath(new URL('../../docs/commands.md', import.meta.url));
 
-const HEADER = `/** Generated from the metadata of core/contract*.ts by test/contract/generate-flags.ts; a test compares. Do not edit. */
+const HEADER = `/** Generated from the metadata of core/contract/ by test/contract/generate-flags.ts; a test compares. Do not edit. */
 import type { RunFlag } from './run-flag.ts';
 
 type Rows = Readonly<Record<string, RunFlag>>;

@@ -9,15 +9,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import * as constants from '../../core/wire-constants.ts';
-import * as contract from '../../core/contract.ts';
+import * as constants from '../../core/contract/wire-constants.ts';
+import * as contract from '../../core/contract/contract.ts';
 import { COMMANDS_PAGE, FLAGS_FILE, generateFlags, generatePage } from './generate-flags.ts';
-import { FAILURES } from '../../core/failures.ts';
-import * as engine from '../../core/contract-engine.ts';
+import { FAILURES } from '../../core/contract/failures.ts';
+import * as engine from '../../core/contract/engine.ts';
 
 export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
 
-const HEADER = `"""Generated from core/contract.ts by test/contract/generate.ts; a test regenerates and compares. Do not edit."""`;
+const HEADER = `"""Generated from core/contract/contract.ts by test/contract/generate.ts; a test regenerates and compares. Do not edit."""`;
 
 /** The same in every class; a base class has it once. */
 const CLASS_HEAD = `(BaseModel):
@@ -112,7 +112,7 @@ function nameDefaults(python: string): string {
 
 function constantLines(): string {
   const lines = Object.entries(constants).map(([name, value]) => `${name} = ${asPython(value)}`);
-  return `# From core/wire-constants.ts.\n${lines.toSorted().join('\n')}\n\n${failureLines()}`;
+  return `# From core/contract/wire-constants.ts.\n${lines.toSorted().join('\n')}\n\n${failureLines()}`;
 }
 
 function failureLines(): string {
@@ -120,7 +120,7 @@ function failureLines(): string {
   const quoted = types.map(([type]) => JSON.stringify(type)).join(', ');
   const retryable = types.filter((entry) => entry[1].retryable).map(([type]) => JSON.stringify(type));
   const set = `RETRYABLE: frozenset[FailureType] = frozenset((${retryable.join(', ')}))`;
-  return `# From core/failures.ts.\nFailureType = Literal[${quoted}]\n${set}\n`;
+  return `# From core/contract/failures.ts.\nFailureType = Literal[${quoted}]\n${set}\n`;
 }
 
 function asPython(value: unknown): string {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 
-import type { RunConfig } from '../../core/contract.ts';
-import { findConfigProblem } from '../../core/config-rules.ts';
-import { planEvaluation } from '../../core/plan-evaluation.ts';
-import { planInitialise } from '../../core/plan-step.ts';
-import { planJudging, planNext, planTopUp, planTraining, withPlayed } from '../../core/plan-window.ts';
-import { warnOfTraining } from '../../core/training-warnings.ts';
-import { countPolicies, otherPolicies, seatedPolicy } from '../../core/roles.ts';
+import type { RunConfig } from '../../core/contract/contract.ts';
+import { findConfigProblem } from '../../core/rules/config-rules.ts';
+import { planEvaluation } from '../../core/plan/evaluation.ts';
+import { planInitialise } from '../../core/plan/step.ts';
+import { planJudging, planNext, planTopUp, planTraining, withPlayed } from '../../core/plan/window.ts';
+import { warnOfTraining } from '../../core/reports/training-warnings.ts';
+import { countPolicies, otherPolicies, seatedPolicy } from '../../core/rules/roles.ts';
 import { checkpointAt, CONFIG, PLAYED, POSITION } from './roles-run.ts';
 
 function withKeep(keep: number): RunConfig {

@@ -1,8 +1,8 @@
 /** A run whose agent has roles of every kind, at a position. */
 import { readFileSync } from 'node:fs';
 
-import { GroupResult, RunConfig, type Checkpoint } from '../../core/contract.ts';
-import { positionAt, type RunPosition } from '../../core/plan-step.ts';
+import { GroupResult, RunConfig, type Checkpoint } from '../../core/contract/contract.ts';
+import { positionAt, type RunPosition } from '../../core/plan/step.ts';
 
 const read = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`../contract/${name}.json`, import.meta.url), 'utf8'));

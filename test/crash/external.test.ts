@@ -10,7 +10,7 @@ import { ReviewKeys } from '../../cli/review/keys.ts';
 import { openReviewServer } from '../../cli/review/server.ts';
 import { Waker } from '../../cli/connections/wake.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { openGiver } from '../../store/records/give-reward.ts';
+import { openGiver } from '../../store/records/rewards/give-reward.ts';
 import { Project, succeed } from '../stack.ts';
 import { until } from '../until.ts';
 import { awaitedAttempts, writeGivenAgent } from './given-agent.ts';

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { formatAttemptId } from '../../core/attempt-id.ts';
-import { listAwaited } from '../../store/records/awaited-groups.ts';
+import { formatAttemptId } from '../../core/names/attempt-id.ts';
+import { listAwaited } from '../../store/records/rewards/awaited-groups.ts';
 import type { Store } from '../../store/store.ts';
 import { codeFile } from '../compiled.ts';
 

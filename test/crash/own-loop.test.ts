@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, inject, test } from 'vitest';
-import { permutation } from '../../core/plan-deal.ts';
-import { createRandom, deriveSeed } from '../../core/seeds.ts';
+import { permutation } from '../../core/plan/deal.ts';
+import { createRandom, deriveSeed } from '../../core/numbers/seeds.ts';
 import { codeCommand } from '../compiled.ts';
 import { isNightly } from '../run/tier.ts';
 import { Project, succeed, type Command } from '../stack.ts';

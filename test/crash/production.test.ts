@@ -4,7 +4,7 @@ import { expect, inject, test } from 'vitest';
 
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { rolloutsKey } from '../../store/layout.ts';
-import { listGroups, readRollouts } from '../../store/records/group-files.ts';
+import { listGroups, readRollouts } from '../../store/records/groups/group-files.ts';
 import { Project, succeed, ticTacToe } from '../stack.ts';
 import { rate, record } from '../store/records/recorded.ts';
 import { until } from '../until.ts';

@@ -1,6 +1,6 @@
 /** Disturbances that no table names: kills at random times, the death of everything at once, of a command line and all behind it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createRandom } from '../../core/seeds.ts';
+import { createRandom } from '../../core/numbers/seeds.ts';
 import { isWork, readJournals, type Death, type Digest, type Journaled } from './evidence.ts';
 import type { ProcessName } from './points/protocol.ts';
 import { failed, judge, untilEnded, untilHit, type Verdict } from './row.ts';

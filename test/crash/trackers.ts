@@ -6,11 +6,11 @@
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StepSummary } from '../../core/contract.ts';
-import { createRandom } from '../../core/seeds.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { createRandom } from '../../core/numbers/seeds.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { readCursor } from '../../store/records/outbound-cursor.ts';
-import { readState, readSteps } from '../../store/records/run-reader.ts';
+import { readCursor } from '../../store/records/production/outbound-cursor.ts';
+import { readState, readSteps } from '../../store/records/runs/run-reader.ts';
 import type { Fault } from '../outbound/stand-in.ts';
 import { startMlflow } from '../outbound/track/mlflow-stand-in.ts';
 import { startTrackio } from '../outbound/track/trackio-stand-in.ts';

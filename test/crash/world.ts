@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { STANDING_BY } from '../../core/wire-constants.ts';
+import { STANDING_BY } from '../../core/contract/wire-constants.ts';
 import type { EngineConfig } from '../../workers/config/config.ts';
 import { isAlive } from '../../workers/process/processes.ts';
 import { codeCommand, codeFile } from '../compiled.ts';

@@ -1,8 +1,8 @@
 /** Curves of real runs, as far as warnings and advisories read them: `save.ts` makes a file of each. */
 import { readFileSync } from 'node:fs';
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { newRunState } from '../../core/run-summary.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
+import { newRunState } from '../../core/plan/run-summary.ts';
 
 interface CurveFile {
   /** What the run was started with. */

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { requireRun } from '../../store/records/run-reader.ts';
+import { requireRun } from '../../store/records/runs/run-reader.ts';
 import { writeCurve } from './curve.ts';
 
 const [store, run, file, ...command] = process.argv.slice(2);

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { hintIfStalled } from '../../core/learning-signal.ts';
-import { warnOfLastEvaluation, warnOfLastStep, warnOfTraining } from '../../core/training-warnings.ts';
+import { hintIfStalled } from '../../core/reports/learning-signal.ts';
+import { warnOfLastEvaluation, warnOfLastStep, warnOfTraining } from '../../core/reports/training-warnings.ts';
 import { findAdvisories } from '../../views/runs/advisories.ts';
 import { readCurve, type SavedRun } from './curve.ts';
 

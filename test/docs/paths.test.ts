@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { HISTORY, PAGES, readPage, ROOT, withoutBlocks } from './markdown.ts';
 
 const TOP = 'core|workflows|activities|store|play|sdk|workers|cli|gpu-worker|test|bench|docs|examples';
-/** `core/seeds.ts`, `play/dialects/`; not `cli/<command>/command.ts`, `core/contract*.ts`, nor what is installed. */
+/** `core/numbers/seeds.ts`, `play/dialects/`; not `cli/<command>/command.ts`, `core/plan/*.ts`, nor what is installed. */
 const PATHS = new RegExp(`\`((?:${TOP})/(?![^\`]*node_modules)[\\w./-]*)\``, 'g');
 
 const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
@@ -18,6 +18,9 @@ test.each(['AGENTS.md', ...PAGES.filter((page) => !HISTORY.has(page))])('%s name
 });
 
 test('a path that does not exist is found', () => {
-  expect(readPage('AGENTS.md').match(PATHS)).toContain('`core/schema-defaults.ts`');
-  expect(['core/seeds.ts', 'core', 'core/seed', 'core/seeds.tsx'].filter(isThere)).toEqual(['core/seeds.ts', 'core']);
+  expect(readPage('AGENTS.md').match(PATHS)).toContain('`core/contract/schema-defaults.ts`');
+  expect(['core/numbers/seeds.ts', 'core', 'core/seed', 'core/seeds.tsx'].filter(isThere)).toEqual([
+    'core/numbers/seeds.ts',
+    'core',
+  ]);
 });

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FileStore } from '../../store/bytes/file-store.ts';
-import { readSteps } from '../../store/records/run-reader.ts';
+import { readSteps } from '../../store/records/runs/run-reader.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { BUCKET, startS3Server, type S3Server } from '../s3-server.ts';
 import { Project, succeed, ticTacToe } from '../stack.ts';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
-import type { BlobRef, StepSummary } from '../../core/contract.ts';
+import type { BlobRef, StepSummary } from '../../core/contract/contract.ts';
 import type { StackFile } from '../../workers/local-stack/protocol/stack-file.ts';
 import { type Ended, linesOf, linkCheckout } from '../stack.ts';
 import { until } from '../until.ts';

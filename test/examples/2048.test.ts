@@ -4,7 +4,7 @@ import agent from '../../examples/2048/agent.ts';
 import { legalMoves } from '../../examples/2048/game.ts';
 import small from '../../examples/2048/small-2048.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 
 const last = ({ messages }: CallRequest) => String(messages.at(-1)?.content);
 

@@ -8,7 +8,7 @@ import small from '../../examples/codenames/small-codenames.ts';
 import withoutClues from '../../examples/codenames/small-without-clues.ts';
 import { TRAINING_WORDS } from '../../examples/codenames/words.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 
 const prompt = ({ messages }: CallRequest) => String(messages[0]?.content);
 

@@ -5,7 +5,7 @@ import { scenarios } from '../../examples/customer-service/calls.ts';
 import conversationAgent from '../../examples/customer-service/conversation-agent.ts';
 import { drawTask, SITUATIONS } from '../../examples/customer-service/customers.ts';
 import { playAgent, type ScriptedAnswers } from '../../sdk/testing/index.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 
 test.each([
   ['back-open', ['1', '2'], { reward: 1, metrics: { resolved: true, looked: true } }],

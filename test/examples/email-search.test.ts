@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import agent from '../../examples/email-search/agent.ts';
 import { Inbox } from '../../examples/email-search/inbox.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 import { blocksOf, readPage, ROOT } from '../docs/markdown.ts';
 
 const PAGE = 'examples/email-search/README.md';

@@ -8,8 +8,8 @@ import { expect, test } from 'vitest';
 import agent, { ask } from '../../examples/mail-router/agent.ts';
 import collapsingAgent from '../../examples/mail-router/collapsing-agent.ts';
 import { heldOutMails, queues, trainingMails, type Mail } from '../../examples/mail-router/mails.ts';
-import { warnOfEvaluations } from '../../core/evaluation-warnings.ts';
-import type { EvalResult } from '../../core/contract.ts';
+import { warnOfEvaluations } from '../../core/reports/evaluation-warnings.ts';
+import type { EvalResult } from '../../core/contract/contract.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import { readPage, ROOT } from '../docs/markdown.ts';
 

@@ -5,8 +5,8 @@ import agent from '../../examples/production/agent.ts';
 import { games } from '../../examples/production/game.ts';
 import { playUsers } from '../../examples/production/play-users.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
-import { readRatedConversations } from '../../store/records/feedback.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import { readRatedConversations } from '../../store/records/production/feedback.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 import { ALL, FEEDBACK_KEY, KEY, recordingServer } from '../workers/serving/recording-server.ts';
 
 const server = recordingServer();

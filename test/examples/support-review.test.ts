@@ -4,8 +4,8 @@ import agent from '../../examples/support-review/agent.ts';
 import pairsAgent from '../../examples/support-review/pairs-agent.ts';
 import { tickets } from '../../examples/support-review/tickets.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
-import { readGiven } from '../../store/records/given-rewards.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
+import { readGiven } from '../../store/records/rewards/given-rewards.ts';
 import { KEY, serveReview } from '../cli/review/served.ts';
 import { ScriptedReviewer } from './scripted/reviewer.ts';
 

@@ -7,7 +7,7 @@ import { startJudge, type JudgeServer } from './scripted/judge-server.ts';
 import { ruler, type Ruler } from '../../sdk/index.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 
 const turn = (board: string, answer: string) => [
   { role: 'user', content: renderBoard(board) },

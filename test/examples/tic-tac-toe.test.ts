@@ -3,7 +3,7 @@ import agent from '../../examples/tic-tac-toe/agent.ts';
 import { freeCells } from '../../examples/tic-tac-toe/game.ts';
 import { games } from '../../examples/tic-tac-toe/play.ts';
 import { playAgent } from '../../sdk/testing/index.ts';
-import type { CallRequest } from '../../store/records/trajectories.ts';
+import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 
 test('each game ends as its board says, and is the same for one seed', async () => {
   const firstCell = ({ messages }: CallRequest) => /\d/.exec(String(messages[0]?.content))?.[0] ?? '';

@@ -11,9 +11,9 @@ import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/activity';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 
-import type { RolloutInput, TrainInput } from '../../core/contract.ts';
-import { planInitialise } from '../../core/plan-step.ts';
-import { scheduleId } from '../../core/queues.ts';
+import type { RolloutInput, TrainInput } from '../../core/contract/contract.ts';
+import { planInitialise } from '../../core/plan/step.ts';
+import { scheduleId } from '../../core/names/queues.ts';
 import {
   pauseUpdate,
   progressQuery,

@@ -10,7 +10,7 @@ import {
   type AttemptRecord,
   type CallRecord,
   type ChatMessage,
-} from '../../store/records/trajectories.ts';
+} from '../../store/records/groups/trajectories.ts';
 import { paidTwice, readJournals, stepsCommittedTwice } from '../crash/evidence.ts';
 import { Project, ProjectFolder, succeed } from '../stack.ts';
 import { until } from '../until.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import type { RolloutContext } from '../../play/agent.ts';
 import { mcp, type McpCommandOptions, type McpServer, type McpTool } from '../../sdk/mcp/mcp.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { FakeEngine } from '../fake-engine.ts';
 import { playOne, type PlayOptions } from '../play/play.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

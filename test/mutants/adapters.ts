@@ -33,7 +33,7 @@ export const ADAPTERS: readonly Mutant[] = [
       '',
     ],
   ]),
-  ...breaking('core/plan-learning-rate.ts', 'test/core/plan-learning-rate.test.ts', [
+  ...breaking('core/numbers/learning-rate.ts', 'test/core/numbers/learning-rate.test.ts', [
     [
       'the last step of a schedule that ends at zero trains nothing',
       'finalLearningRateShare === 0 ? steps + 1 : steps',

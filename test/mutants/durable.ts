@@ -2,14 +2,14 @@
 import { breaking, type Mutant } from './mutant.ts';
 
 export const DURABLE: readonly Mutant[] = [
-  ...breaking('store/records/prune.ts', 'test/store/records/prune.test.ts', [
+  ...breaking('store/records/retention/prune.ts', 'test/store/records/retention/prune.test.ts', [
     [
       'prune removes blobs before it marks their step',
       '  for (const checkpoint of plan.pruned) {',
       '  for (const ref of plan.blobs) await store.removeBlob(ref);\n  for (const checkpoint of plan.pruned) {',
     ],
   ]),
-  ...breaking('store/records/prune.ts', 'test/store/records/retention.test.ts', [
+  ...breaking('store/records/retention/prune.ts', 'test/store/records/retention.test.ts', [
     [
       'what a run keeps as it goes depends on the moment',
       'asOf?.branch === branch && step > asOf.step;',
@@ -26,14 +26,14 @@ export const DURABLE: readonly Mutant[] = [
       'return isNew ?',
     ],
   ]),
-  ...breaking('store/records/store-index.ts', 'test/store/records/prune.test.ts', [
+  ...breaking('store/records/retention/store-index.ts', 'test/store/records/retention/prune.test.ts', [
     [
       'prune overlooks what began while it was reading manifests',
       'await eachName(store, layout.RUNS_PREFIX, (run) => reader.readCommits(run));',
       '',
     ],
   ]),
-  ...breaking('store/records/live-blobs.ts', 'test/store/records/prune.test.ts', [
+  ...breaking('store/records/retention/live-blobs.ts', 'test/store/records/retention/prune.test.ts', [
     [
       'the parent of a run that has not begun is pruned',
       'yield [file?.config.parent, `the run',
@@ -41,32 +41,32 @@ export const DURABLE: readonly Mutant[] = [
     ],
     ['the judge of a run under way is pruned', "config?.judge?.replace(/^engine\\//, '') ?? ''", "''"],
   ]),
-  ...breaking('store/records/live-blobs.ts', 'test/store/records/retention.test.ts', [
+  ...breaking('store/records/retention/live-blobs.ts', 'test/store/records/retention.test.ts', [
     [
       'a run that makes the same checkpoints loses those ahead of it',
       '!(isShared(newest) || hasBareBranch(other))',
       '!(isShared(newest) && hasBareBranch(other))',
     ],
   ]),
-  ...breaking('store/records/live-blobs.ts', 'test/store/records/garbage.test.ts', [
+  ...breaking('store/records/retention/live-blobs.ts', 'test/store/records/retention/garbage.test.ts', [
     [
       'what a manifest alone names is garbage',
       'if (!gone.has(hash)) live.add(hash);',
       'if (gone.has(hash)) live.add(hash);',
     ],
   ]),
-  ...breaking('store/bytes/file-store.ts', 'test/store/records/garbage.test.ts', [
+  ...breaking('store/bytes/file-store.ts', 'test/store/records/retention/garbage.test.ts', [
     [
       'garbage that was written again since it was found is removed',
       'found === null || found.modifiedAtMs > modifiedAtMs',
       'found === null',
     ],
   ]),
-  ...breaking('store/records/positions.ts', 'test/store/records/positions.test.ts', [
+  ...breaking('store/records/runs/positions.ts', 'test/store/records/runs/positions.test.ts', [
     ['a rollback refunds what the run has cost', 'costs: file.costs ?? position.costs', 'costs: position.costs'],
     ['work without a model is forgotten by a resume', 'if (seconds <= spent.seconds) return ledger;', 'return ledger;'],
   ]),
-  ...breaking('store/records/positions.ts', 'test/store/records/overlap.test.ts', [
+  ...breaking('store/records/runs/positions.ts', 'test/store/records/overlap.test.ts', [
     [
       'steps of a branch sample from before it began',
       'position.policies.map(() => position.checkpoint)',
@@ -115,7 +115,7 @@ export const DURABLE: readonly Mutant[] = [
       'lambda: load_policy(store, manifest, policy).tensors',
     ],
   ]),
-  ...breaking('core/failures.ts', 'test/store/records/later-version.test.ts', [
+  ...breaking('core/contract/failures.ts', 'test/store/records/later-version.test.ts', [
     ['what a later version wrote is damage', 'schema > RECORD_SCHEMA', 'schema < RECORD_SCHEMA'],
   ]),
   ...breaking('store/records/copy/compare.ts', 'test/store/records/later-version.test.ts', [

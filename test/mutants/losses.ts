@@ -115,7 +115,7 @@ export const LOSSES: readonly Mutant[] = [
   ...breaking('gpu-worker/temper_gpu/training/step.py', 'gpu-worker/tests/training/test_regularisers.py', [
     ['the divergence is not weighed by a correction', 'laid.factors_N * policy_kl_penalty', 'policy_kl_penalty'],
   ]),
-  ...breaking('store/records/live-blobs.ts', 'test/store/records/reference.test.ts', [
+  ...breaking('store/records/retention/live-blobs.ts', 'test/store/records/reference.test.ts', [
     ["another run's reference is pruned", 'compared.set(sha256, `the run', 'compared.delete(`the run'],
   ]),
   ...breaking('store/records/copy/contents.ts', 'test/store/records/reference.test.ts', [
@@ -125,7 +125,7 @@ export const LOSSES: readonly Mutant[] = [
       '...Object.values(file.config.startAdapter ?? {})',
     ],
   ]),
-  ...breaking('core/plan-window.ts', 'test/core/plan-step.test.ts', [
+  ...breaking('core/plan/window.ts', 'test/core/plan/step.test.ts', [
     ['a step does not name its sampler', 'if (staleness + behind > 0)', 'if (staleness > 0)'],
     [
       'a step samples from the newest checkpoint, whatever its plan',

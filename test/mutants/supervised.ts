@@ -15,7 +15,7 @@ export const SUPERVISED: readonly Mutant[] = [
   ...breaking('gpu-worker/temper_gpu/server/chat_turns.py', 'gpu-worker/tests/server/test_chat_turns.py', [
     ['what stands after the end of a turn is trained', 'return prompt_ids, ids[: end + 1]', 'return prompt_ids, ids'],
   ]),
-  ...breaking('core/plan-supervised.ts', 'test/core/plan-supervised.test.ts', [
+  ...breaking('core/plan/supervised.ts', 'test/core/plan/supervised.test.ts', [
     ['held-out examples are trained', 'train: all.filter((index) => !drawn.has(index))', 'train: all'],
     ['every step trains the same examples', 'last * examplesPerStep, examplesPerStep', '0, examplesPerStep'],
   ]),

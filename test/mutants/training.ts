@@ -22,13 +22,13 @@ export const TRAINING: readonly Mutant[] = [
   ...breaking('gpu-worker/temper_gpu/training/groups.py', 'gpu-worker/tests/training/test_overlong.py', [
     ['what an answer costs is not read from its verdict', 'verdict.get("overlongCosts")', 'None'],
   ]),
-  ...breaking('store/records/group-result.ts', 'test/store/records/group-result.test.ts', [
+  ...breaking('store/records/groups/group-result.ts', 'test/store/records/groups/group-result.test.ts', [
     ["a verdict does not record what an answer's length costs", '...overlongCosts(rules, attempts),', ''],
   ]),
-  ...breaking('core/shaped-rewards.ts', 'test/store/records/group-result.test.ts', [
+  ...breaking('core/plan/shaped-rewards.ts', 'test/store/records/groups/group-result.test.ts', [
     ['the verdict takes rewards as they were given', 'reward - (costs?.[index] ?? 0)', 'reward'],
   ]),
-  ...breaking('core/plan-step.ts', 'test/core/plan-step.test.ts', [
+  ...breaking('core/plan/step.ts', 'test/core/plan/step.test.ts', [
     [
       'a plan does not tell its verdict what long answers cost',
       'return { truncated, overlongBuffer, overlongPenalty, ',

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 
-import { readBounded } from '../../core/read-bounded.ts';
+import { readBounded } from '../../core/text/read-bounded.ts';
 import { callHttp, type HttpRequest } from '../../outbound/http.ts';
 
 const KEY = 'a-key-of-some-length';

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { defineAgent } from '../../sdk/index.ts';
 import { patchGlobalFetch } from '../../play/transports/ambient.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import { playAttempts, type TestRollout } from './play.ts';
 import { sharedEngine } from './shared-engine.ts';
 

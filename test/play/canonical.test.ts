@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { AnsweredCalls, canonicalRequest } from '../../play/recorder/canonical.ts';
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 const call = (text: string, id = 'call-1') => ({ id, type: 'function', function: { name: 'look', arguments: text } });
 const canonical = (message: object, answered = new AnsweredCalls()) =>

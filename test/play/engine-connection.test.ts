@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test, vi } from 'vitest';
 
-import { MAX_ANSWER_BYTES } from '../../core/wire-constants.ts';
+import { MAX_ANSWER_BYTES } from '../../core/contract/wire-constants.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 
 test('an answer without end is given up at its bound, and the connection with it', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { Journal } from '../../play/recorder/journal.ts';
 import { encodeRecord } from '../../store/bytes/journal-records.ts';
 import { markOf, memoryJournal, playAttempts, playOne, say, type TestRollout } from './play.ts';

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
-import { encodeRollouts } from '../../store/records/trajectories.ts';
+import { encodeRollouts } from '../../store/records/groups/trajectories.ts';
 import { playAttempts, playOne, prepareAttempts, say, type TestRollout } from './play.ts';
 import { sharedEngine, temporaryEngine } from './shared-engine.ts';
 

@@ -2,9 +2,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type OpenAI from 'openai';
 
-import type { RolloutConfig } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
-import type { RewardWeights } from '../../core/named-rewards.ts';
+import type { RolloutConfig } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import type { RewardWeights } from '../../core/rules/named-rewards.ts';
 import type { Agent, RolloutContext, RolloutResult, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
 import type { Resources } from '../../play/resources/resource.ts';
@@ -12,7 +12,7 @@ import { Attempts, type AttemptsOptions } from '../../play/play-attempts.ts';
 import type { Clock } from '../../play/recorder/clock.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { JournalSegments } from '../../store/store.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import { fakeAdapterSha256, type FakeEngine } from '../fake-engine.ts';
 
 /** Times that a busy machine keeps; a test of a limit names a short one. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 
-import { createRandom } from '../../core/seeds.ts';
+import { createRandom } from '../../core/numbers/seeds.ts';
 import { command, external, resource, ruler, type ProgramRequest } from '../../sdk/index.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { markOf, memoryJournal, MODEL, playAttempts, playOne, type PlayOptions } from './play.ts';

@@ -5,7 +5,7 @@ import { AgentResources } from '../../play/resources/agent-resources.ts';
 import { endLeases, LeaseWatch } from '../../play/resources/leaked-leases.ts';
 import { LeaseHolder } from '../../play/resources/lease-holder.ts';
 import type { Resource, ResourceScope, Resources } from '../../play/resources/resource.ts';
-import { Leases } from '../../store/records/leases.ts';
+import { Leases } from '../../store/records/groups/leases.ts';
 import { resource } from '../../sdk/index.ts';
 import { markOf, playAttempts, playOne, prepareAttempts, say, type PlayOptions } from './play.ts';
 import { sharedEngine } from './shared-engine.ts';

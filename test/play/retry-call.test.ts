@@ -1,7 +1,7 @@
 /** The loop that retries calls of agents and of judges, by its data; what they do with it is in their own tests. */
 import { describe, expect, test } from 'vitest';
 
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { OutageClock } from '../../play/recorder/clock.ts';
 import {
   HOSTED_RETRIES,

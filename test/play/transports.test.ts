@@ -1,7 +1,7 @@
 /** The ways in which a call comes to the recorder: all of them are recorded as the same bytes. */
 import { describe, expect, test } from 'vitest';
 
-import { sha256Hex } from '../../core/hashes.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
 import { label } from '../../sdk/agent/label.ts';
 import type { RolloutContext } from '../../play/agent.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';

@@ -1,12 +1,17 @@
-import { SCHEMA_DEFAULTS } from '../../core/schema-defaults.ts';
+import { SCHEMA_DEFAULTS } from '../../core/contract/schema-defaults.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 
 import { defineAgent, ruler, tool, toolLoop } from '../../sdk/index.ts';
 import type { RolloutContext } from '../../play/agent.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
-import { judgeByAgent, judgeTurns } from '../../store/records/group-result.ts';
-import { decodeRollouts, encodeRollouts, inPlayOrder, type AttemptRecord } from '../../store/records/trajectories.ts';
+import { judgeByAgent, judgeTurns } from '../../store/records/groups/group-result.ts';
+import {
+  decodeRollouts,
+  encodeRollouts,
+  inPlayOrder,
+  type AttemptRecord,
+} from '../../store/records/groups/trajectories.ts';
 import { memoryJournal, playAttempts, playOne, type TestRollout } from './play.ts';
 import { sharedEngine, temporaryEngine } from './shared-engine.ts';
 import { rolloutsOf } from '../store/records/made-attempt.ts';

@@ -6,10 +6,10 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { estimateMean, type Estimate } from '../../core/statistics.ts';
-import type { RunState } from '../../core/contract.ts';
+import { estimateMean, type Estimate } from '../../core/numbers/statistics.ts';
+import type { RunState } from '../../core/contract/contract.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { readEvalRollouts, requireRun } from '../../store/records/run-reader.ts';
+import { readEvalRollouts, requireRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { projectFolders } from '../../workers/project/folders.ts';
 

@@ -7,7 +7,7 @@ import { RewardDesk } from '../../cli/review/desk.ts';
 import { ReviewKeys } from '../../cli/review/keys.ts';
 import { openReviewServer } from '../../cli/review/server.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import { awaitRewards } from '../cli/review/awaited-run.ts';
 
 const KEY = 'the key of this picture only';

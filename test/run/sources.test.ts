@@ -23,6 +23,6 @@ test('no variable of the environment is named in the code of two files', () => {
     for (const name of new Set([...text.matchAll(NAMED)].map((match) => match[2] ?? match[3] ?? match[4] ?? '')))
       places.set(name, [...(places.get(name) ?? []), file]);
   }
-  expect(places.get('TEMPER_ENGINE_KEY')).toEqual(['core/wire-constants.ts']);
+  expect(places.get('TEMPER_ENGINE_KEY')).toEqual(['core/contract/wire-constants.ts']);
   expect([...places].filter(([, where]) => where.length > 1)).toEqual([]);
 });

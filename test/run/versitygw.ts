@@ -1,6 +1,6 @@
 /** The S3 server of the tests, found or built: a real one, on a folder. */
 import { join } from 'node:path';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { runCommand } from '../../workers/process/command.ts';
 import { cacheFolder } from '../../workers/project/folders.ts';
 import { buildGoProgram, hasGo } from '../../workers/install/go-program.ts';

@@ -1,12 +1,12 @@
 /** Whoever reaches a task queue must not do more than a run may: everything that an activity is handed is of the contract, or refused. */
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { RunConfig } from '../../core/contract.ts';
-import { EMPTY_LEDGER } from '../../core/costs.ts';
-import { sha256Hex } from '../../core/hashes.ts';
-import { planGivenJudging } from '../../core/plan-given.ts';
-import { defaultRunConfig } from '../../core/run-defaults.ts';
-import { newRunState } from '../../core/run-summary.ts';
+import { RunConfig } from '../../core/contract/contract.ts';
+import { EMPTY_LEDGER } from '../../core/rules/costs.ts';
+import { sha256Hex } from '../../core/text/hashes.ts';
+import { planGivenJudging } from '../../core/plan/given.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
+import { newRunState } from '../../core/plan/run-summary.ts';
 import { summary } from '../cli/fixture-store.ts';
 import { call, evaluateInput, openWorld, rolloutInput, type World } from '../activities/world.ts';
 

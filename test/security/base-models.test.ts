@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { mergeEngineConfig } from '../../core/engine-rules.ts';
+import { mergeEngineConfig } from '../../core/rules/engine-rules.ts';
 import { isConfigured, registeredOnly, resolveBaseModel } from '../../workers/base-models/base-model.ts';
 import { defineConfig } from '../../workers/config/config.ts';
 import { makeProjectFolders } from '../../workers/project/folders.ts';

@@ -7,13 +7,13 @@ import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { foreignFileSystem } from '../../store/bytes/foreign-file-system.ts';
-import { MAX_ROLLOUT_BYTES } from '../../core/wire-constants.ts';
+import { MAX_ROLLOUT_BYTES } from '../../core/contract/wire-constants.ts';
 import {
   decodeRollouts,
   encodeRollouts,
   type AttemptRecord,
   type RolloutHeader,
-} from '../../store/records/trajectories.ts';
+} from '../../store/records/groups/trajectories.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

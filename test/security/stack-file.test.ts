@@ -15,7 +15,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineConfig } from '../../workers/config/config.ts';
-import { EngineSettings } from '../../core/contract-engine.ts';
+import { EngineSettings } from '../../core/contract/engine.ts';
 import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import { makeProjectFolders, type ProjectFolders } from '../../workers/project/folders.ts';
 import { checkAddresses } from '../../workers/local-stack/check-joined.ts';

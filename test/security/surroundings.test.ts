@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { takeDoorKeys } from '../../core/door-keys.ts';
+import { takeDoorKeys } from '../../core/names/door-keys.ts';
 import { connectClient } from '../../workers/connection/connection.ts';
 import { programEnvironment, withoutLoopbackProxy } from '../../play/programs/environment.ts';
 import { typescriptWorker, type ChildContext } from '../../workers/local-stack/children/children.ts';

@@ -1,6 +1,6 @@
 /** Advisories: each rule at its threshold, with what to do and where to look. */
 import { expect, test } from 'vitest';
-import type { EvalResult, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, StepSummary } from '../../core/contract/contract.ts';
 import { findAdvisories, findStall, usualSeconds } from '../../views/runs/advisories.ts';
 import { findDominantReward } from '../../views/runs/dominant-reward.ts';
 import { seededRandom } from '../../bench/ui/made-attempts.ts';

@@ -8,7 +8,7 @@ import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import * as layout from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
-import { encodeRollouts, type CallRecord } from '../../store/records/trajectories.ts';
+import { encodeRollouts, type CallRecord } from '../../store/records/groups/trajectories.ts';
 import { attemptOf, callOf, rolloutsOf, user } from '../store/records/made-attempt.ts';
 import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
 import type { AttemptIndex } from '../../views/context/context.ts';

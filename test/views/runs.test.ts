@@ -1,11 +1,11 @@
 /** Views of runs: rows, one run, curves along branches, comparison. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { RunState } from '../../core/contract.ts';
+import type { RunState } from '../../core/contract/contract.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import * as layout from '../../store/layout.ts';
-import { addToCurve } from '../../store/records/curve.ts';
-import { readRun } from '../../store/records/run-reader.ts';
+import { addToCurve } from '../../store/records/runs/curve.ts';
+import { readRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CompareView, CurveView, RunRow, RunView } from '../../views/api/run-views.ts';
 import { NotFound, type ViewContext } from '../../views/context/context.ts';

@@ -1,7 +1,7 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { describe, expect, test } from 'vitest';
 
-import type { RolloutInput, RunState } from '../../core/contract.ts';
+import type { RolloutInput, RunState } from '../../core/contract/contract.ts';
 import { bed } from './bed.ts';
 import type { FakeRun } from './fake-activities.ts';
 import { CACHES, eventually, type RunSetup } from './harness.ts';

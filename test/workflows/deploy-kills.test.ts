@@ -6,8 +6,12 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 
-import { deploymentWorkflowId, outboundQueue } from '../../core/queues.ts';
-import { readDeployment, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
+import { deploymentWorkflowId, outboundQueue } from '../../core/names/queues.ts';
+import {
+  readDeployment,
+  stateOfDeployment,
+  type RecordedDeployment,
+} from '../../store/records/production/deployments.ts';
 import type { FileStore } from '../../store/bytes/file-store.ts';
 import type { deployCheckpoint } from '../../workflows/deploy.ts';
 import { ECHOED, startFireworks } from '../outbound/deploy/fireworks-stand-in.ts';

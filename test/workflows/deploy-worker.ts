@@ -5,7 +5,7 @@
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 import { createDeployActivities } from '../../activities/deploy.ts';
-import { outboundQueue } from '../../core/queues.ts';
+import { outboundQueue } from '../../core/names/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 
 const [address = '', taskQueue = '', codePath = '', storeUri = '', proof = ''] = process.argv.slice(2);

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 
-import { deploymentWorkflowId, storeQueue } from '../../core/queues.ts';
+import { deploymentWorkflowId, storeQueue } from '../../core/names/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { listDeployments } from '../../store/records/deployments.ts';
-import { neededCheckpoints } from '../../store/records/live-blobs.ts';
-import { readStoreIndex } from '../../store/records/store-index.ts';
+import { listDeployments } from '../../store/records/production/deployments.ts';
+import { neededCheckpoints } from '../../store/records/retention/live-blobs.ts';
+import { readStoreIndex } from '../../store/records/retention/store-index.ts';
 import { temporaryProject } from '../cli/fixture-store.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { startHub } from '../outbound/deploy/hub-stand-in.ts';

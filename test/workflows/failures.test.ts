@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { describe, expect, test } from 'vitest';
 
-import type { RolloutInput } from '../../core/contract.ts';
+import type { RolloutInput } from '../../core/contract/contract.ts';
 import { bed } from './bed.ts';
 import type { ActivityName, FakeOptions } from './fake-activities.ts';
 import { CACHES, createGate } from './harness.ts';

@@ -29,13 +29,13 @@ import {
   type RunState,
   type StepSummary,
   type TrainResult,
-} from '../../core/contract.ts';
-import { EMPTY_LEDGER } from '../../core/costs.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { NOTHING_SPENT as NOTHING } from '../../core/judge-spending.ts';
-import { planFiring } from '../../core/plan-firing.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
-import { chooseFirst, hashJudging } from '../../core/plan-window.ts';
+} from '../../core/contract/contract.ts';
+import { EMPTY_LEDGER } from '../../core/rules/costs.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { NOTHING_SPENT as NOTHING } from '../../core/rules/judge-spending.ts';
+import { planFiring } from '../../core/plan/firing.ts';
+import { branchOfStep, planLineage } from '../../core/names/lineage.ts';
+import { chooseFirst, hashJudging } from '../../core/plan/window.ts';
 import type { AgentActivities, GpuActivities, ScheduleActivities } from '../../workflows/activities.ts';
 import { gatherGroups } from './fake-gather.ts';
 import { lookAtGiven } from './fake-given.ts';

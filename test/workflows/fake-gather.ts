@@ -1,7 +1,7 @@
 /** Recorded conversations as groups, with numbers that depend on inputs alone. */
-import type { GatherInput, GroupResult } from '../../core/contract.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { planGathered, type GatheredGroup } from '../../core/plan-production.ts';
+import type { GatherInput, GroupResult } from '../../core/contract/contract.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { planGathered, type GatheredGroup } from '../../core/plan/production.ts';
 
 export function gatherGroups(input: GatherInput): GroupResult[] {
   return planGathered(input).map(gatherGroup);

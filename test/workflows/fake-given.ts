@@ -1,5 +1,5 @@
 /** A look at rewards from outside, in memory: see fake-activities.ts. */
-import type { GroupResult, JudgeGivenInput, JudgeGivenResult, RolloutInput } from '../../core/contract.ts';
+import type { GroupResult, JudgeGivenInput, JudgeGivenResult, RolloutInput } from '../../core/contract/contract.ts';
 
 /** `missing`: attempts of a group without a reward. */
 export function lookAtGiven(

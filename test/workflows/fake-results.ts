@@ -7,9 +7,9 @@ import type {
   Prepared,
   RolloutInput,
   TrainResult,
-} from '../../core/contract.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { createRandom } from '../../core/seeds.ts';
+} from '../../core/contract/contract.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { createRandom } from '../../core/numbers/seeds.ts';
 
 export function fakePrepared(trainScenarios: number): Prepared {
   const sha256 = hashOf(['scenarios', trainScenarios]);

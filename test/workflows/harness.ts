@@ -7,11 +7,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
-import type { TrackInput, TrackResult } from '../../core/contract-outbound.ts';
-import type { RunState, SupervisedConfig } from '../../core/contract.ts';
-import { hashOf } from '../../core/hashes.ts';
-import { outboundQueue, runWorkflowId } from '../../core/queues.ts';
-import { defaultRunConfig, type RunOptions } from '../../core/run-defaults.ts';
+import type { TrackInput, TrackResult } from '../../core/contract/outbound.ts';
+import type { RunState, SupervisedConfig } from '../../core/contract/contract.ts';
+import { hashOf } from '../../core/text/hashes.ts';
+import { outboundQueue, runWorkflowId } from '../../core/names/queues.ts';
+import { defaultRunConfig, type RunOptions } from '../../core/rules/run-defaults.ts';
 import { progressQuery } from '../../workflows/messages.ts';
 import type { TrainRunInput } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
-import type { JudgeSpending, RolloutInput } from '../../core/contract.ts';
-import { NOTHING_SPENT } from '../../core/judge-spending.ts';
-import { REWARD_GROUP } from '../../core/named-rewards.ts';
+import type { JudgeSpending, RolloutInput } from '../../core/contract/contract.ts';
+import { NOTHING_SPENT } from '../../core/rules/judge-spending.ts';
+import { REWARD_GROUP } from '../../core/rules/named-rewards.ts';
 import { pauseUpdate, resumeUpdate, rollbackUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
 import { bed } from './bed.ts';
 import { CACHES, holdTraining, type RunHandle, untilPaused, untilProgress } from './harness.ts';

@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { expect, test } from 'vitest';
 
-import type { GroupResult, RolloutInput } from '../../core/contract.ts';
-import { NOTHING_SPENT } from '../../core/judge-spending.ts';
+import type { GroupResult, RolloutInput } from '../../core/contract/contract.ts';
+import { NOTHING_SPENT } from '../../core/rules/judge-spending.ts';
 import { isNightly } from '../run/tier.ts';
 import { bed } from './bed.ts';
 import { createGate, eventually, type RunHandle } from './harness.ts';

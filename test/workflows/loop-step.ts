@@ -1,6 +1,6 @@
 /** A step of a script's loop, as the local backend starts it; the run that the bed starts is another matter. */
 import { planLoopTraining } from '../../sdk/loop/plan-loop.ts';
-import { trainWorkflowId } from '../../core/queues.ts';
+import { trainWorkflowId } from '../../core/names/queues.ts';
 import type { StepWork, trainStep } from '../../workflows/train-step.ts';
 import { STORE_ID, type StartedRun } from './harness.ts';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import { describe, expect, test } from 'vitest';
 
-import type { GroupResult, RolloutInput, TrainInput } from '../../core/contract.ts';
+import type { GroupResult, RolloutInput, TrainInput } from '../../core/contract/contract.ts';
 import { pauseUpdate, resumeUpdate, rollbackUpdate, setUpdate, stopUpdate } from '../../workflows/messages.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
 import { bed } from './bed.ts';

@@ -17,8 +17,8 @@ import {
   RecordInput,
   RolloutInput,
   TrainInput,
-} from '../../core/contract.ts';
-import { runWorkflowId } from '../../core/queues.ts';
+} from '../../core/contract/contract.ts';
+import { runWorkflowId } from '../../core/names/queues.ts';
 import { bed } from './bed.ts';
 import { STORE_ID } from './harness.ts';
 

@@ -7,7 +7,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { follow } from '../../cli/deploy/deploy.ts';
 import { readPending, type PendingActivity } from '../../cli/watch/pending.ts';
 import { worstReason } from '../../cli/watch/under-way.ts';
-import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/queues.ts';
+import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/names/queues.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { addDeployment } from '../outbound/deploy/made-deployment.ts';
 import { temporaryStore } from '../temporary-folder.ts';

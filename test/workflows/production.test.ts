@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import { bed } from './bed.ts';
 import { CACHES } from './harness.ts';
 

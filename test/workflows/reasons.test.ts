@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { expect, inject, test } from 'vitest';
 
-import { STORE_KEY } from '../../core/wire-constants.ts';
+import { STORE_KEY } from '../../core/contract/wire-constants.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 

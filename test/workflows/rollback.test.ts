@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import { describe, expect, test } from 'vitest';
 
-import type { Settings } from '../../core/settings.ts';
+import type { Settings } from '../../core/rules/settings.ts';
 import { pauseUpdate, resumeUpdate, rollbackUpdate, setUpdate } from '../../workflows/messages.ts';
 import type { ResumeFrom } from '../../workflows/run.ts';
 import type { trainRun } from '../../workflows/train-run.ts';

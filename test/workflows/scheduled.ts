@@ -5,14 +5,14 @@ import { Client, Connection, type ScheduleDescription } from '@temporalio/client
 import { NativeConnection, Worker } from '@temporalio/worker';
 
 import { createScheduleActivities } from '../../activities/schedule.ts';
-import type { InitialiseInput, TrainInput, TrainResult } from '../../core/contract.ts';
-import { rolloutQueue, scheduleId, storeQueue, WORKFLOW_QUEUE } from '../../core/queues.ts';
-import { GPU_QUEUE } from '../../core/wire-constants.ts';
+import type { InitialiseInput, TrainInput, TrainResult } from '../../core/contract/contract.ts';
+import { rolloutQueue, scheduleId, storeQueue, WORKFLOW_QUEUE } from '../../core/names/queues.ts';
+import { GPU_QUEUE } from '../../core/contract/wire-constants.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey, stateKey } from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
-import { publishRun } from '../../store/records/publish-run.ts';
-import { readFirings, type Firing } from '../../store/records/schedules.ts';
+import { publishRun } from '../../store/records/runs/publish-run.ts';
+import { readFirings, type Firing } from '../../store/records/production/schedules.ts';
 import type { Store } from '../../store/store.ts';
 import type { AgentActivities, GpuActivities } from '../../workflows/activities.ts';
 import { writeAgent } from '../cli/agents.ts';

@@ -4,12 +4,12 @@ import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/activity';
 import { expect, inject, test } from 'vitest';
 
-import type { InitialiseInput, TrainInput } from '../../core/contract.ts';
-import { runWorkflowId, scheduleId } from '../../core/queues.ts';
-import { readCheckpoint } from '../../store/records/find-checkpoint.ts';
-import { readFirings } from '../../store/records/schedules.ts';
-import { readRun } from '../../store/records/run-reader.ts';
-import { readStoreIndex } from '../../store/records/store-index.ts';
+import type { InitialiseInput, TrainInput } from '../../core/contract/contract.ts';
+import { runWorkflowId, scheduleId } from '../../core/names/queues.ts';
+import { readCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { readFirings } from '../../store/records/production/schedules.ts';
+import { readRun } from '../../store/records/runs/run-reader.ts';
+import { readStoreIndex } from '../../store/records/retention/store-index.ts';
 import { temperRun } from '../../workflows/search-attributes.ts';
 import type { FakeOptions } from './fake-activities.ts';
 import { createGate, eventually, quietRuntime } from './harness.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
-import type { CheckpointInput, StepSummary } from '../../core/contract.ts';
-import { planLearningRate } from '../../core/plan-learning-rate.ts';
-import type { Settings } from '../../core/settings.ts';
+import type { CheckpointInput, StepSummary } from '../../core/contract/contract.ts';
+import { planLearningRate } from '../../core/numbers/learning-rate.ts';
+import type { Settings } from '../../core/rules/settings.ts';
 import { progressQuery, setUpdate } from '../../workflows/messages.ts';
 import { bed } from './bed.ts';
 import { CACHES, createGate, holdTraining, type RunHandle, untilProgress } from './harness.ts';

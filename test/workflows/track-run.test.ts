@@ -1,8 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { describe, expect, test } from 'vitest';
 
-import type { TrackInput } from '../../core/contract-outbound.ts';
-import { trackWorkflowId } from '../../core/queues.ts';
+import type { TrackInput } from '../../core/contract/outbound.ts';
+import { trackWorkflowId } from '../../core/names/queues.ts';
 import { runResumedSignal } from '../../workflows/messages.ts';
 import { bed } from './bed.ts';
 import { CACHES, createGate } from './harness.ts';

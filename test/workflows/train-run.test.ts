@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
-import type { StepSummary } from '../../core/contract.ts';
-import { planLearningRate } from '../../core/plan-learning-rate.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { planLearningRate } from '../../core/numbers/learning-rate.ts';
 import { bed } from './bed.ts';
 import type { FakeOptions } from './fake-activities.ts';
 import { CACHES, createGate, type RunHandle } from './harness.ts';

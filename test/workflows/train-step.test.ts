@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { expect, test } from 'vitest';
 
-import { planInitialise } from '../../core/plan-step.ts';
+import { planInitialise } from '../../core/plan/step.ts';
 import { bed } from './bed.ts';
 import { createGate } from './harness.ts';
 import { planWork, startStep } from './loop-step.ts';

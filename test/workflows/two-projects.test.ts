@@ -4,9 +4,9 @@ import { readdir } from 'node:fs/promises';
 
 import { expect, inject, test } from 'vitest';
 
-import { defaultRunConfig } from '../../core/run-defaults.ts';
+import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { startRun } from '../../operations/start-run.ts';
-import { readState } from '../../store/records/run-reader.ts';
+import { readState } from '../../store/records/runs/run-reader.ts';
 import { complaintIn, runCli } from '../cli/run-cli.ts';
 import { eventually, holdTraining, quietRuntime } from './harness.ts';
 import { playScheduled, type Scheduled } from './scheduled.ts';

@@ -1,5 +1,5 @@
 /** The query of a search over attempts: its parameters, which rows it asks for, and their order. The same for `temper ui` and its export. Pure. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { AttemptQuery, AttemptRow, AttemptsView } from './attempt-views.ts';
 import { readChoice, readCount, readFlag, readQueryNumber, readQueryText } from './query.ts';
 

@@ -1,5 +1,5 @@
 /** Groups and attempts in answers of the API. */
-import type { EvalResult, GroupResult, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, GroupResult, StepSummary } from '../../core/contract/contract.ts';
 
 /** One attempt as a row of a table. */
 export interface AttemptRow {

@@ -1,5 +1,5 @@
 /** Parameters of a view's query. A wrong one is refused with its rule. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 
 const COUNT = /^(0|[1-9][0-9]{0,8})$/;
 

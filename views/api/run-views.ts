@@ -2,7 +2,7 @@
  * A store as `temper ui`, `temper mcp` and scripts see it, in JSON. Each type names the path that answers it, below
  * `/api/`. Missing values are `null`; times are ISO 8601 in UTC, durations are seconds, money is US dollars.
  */
-import type { EvalResult, RunConfig, RunState, SettingChange, StepSummary } from '../../core/contract.ts';
+import type { EvalResult, RunConfig, RunState, SettingChange, StepSummary } from '../../core/contract/contract.ts';
 
 export type RunStateName = RunState['state'] | 'starting';
 

@@ -6,8 +6,8 @@ import { parseAttemptOf } from './place.ts';
 import { requirePlayed, type PlayedRecords } from './read-played.ts';
 import { readRunInStore } from './step-facts.ts';
 import { viewAttempt, WHOLE_ATTEMPT } from './view-attempt.ts';
-import { listReplays, readReplay } from '../../store/records/replays.ts';
-import type { RolloutHeader } from '../../store/records/trajectories.ts';
+import { listReplays, readReplay } from '../../store/records/groups/replays.ts';
+import type { RolloutHeader } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 
 export async function viewAttemptOf({ store }: ViewContext, run: string, id: string): Promise<AttemptView> {

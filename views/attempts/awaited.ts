@@ -1,6 +1,6 @@
 /** Attempts that wait for a reward from outside, oldest first. */
-import { deadlineOf } from '../../core/plan-given.ts';
-import { listAwaited, type AwaitedGroup } from '../../store/records/awaited-groups.ts';
+import { deadlineOf } from '../../core/plan/given.ts';
+import { listAwaited, type AwaitedGroup } from '../../store/records/rewards/awaited-groups.ts';
 import type { AttemptRow, AwaitedRewardsView } from '../api/attempt-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { attemptRows } from '../rows/attempt-row.ts';

@@ -1,5 +1,5 @@
 /** The scenarios of an evaluation in the one before training. */
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptView, BeforeView } from '../api/attempt-views.ts';
 import { attemptIdOf, type PlayPlace } from './place.ts';

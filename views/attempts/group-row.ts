@@ -1,5 +1,5 @@
 /** A group as a row of its step. */
-import { deviation, mean } from '../../core/statistics.ts';
+import { deviation, mean } from '../../core/numbers/statistics.ts';
 import type { GroupPlace } from '../../store/layout.ts';
 import type { AttemptRow, GroupRow } from '../api/attempt-views.ts';
 import { attemptRows, groupUse } from '../rows/attempt-row.ts';

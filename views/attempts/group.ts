@@ -1,7 +1,7 @@
 /** The attempts of one group, or of one evaluation, side by side. */
-import { listGroups } from '../../store/records/group-files.ts';
-import { readPrepared, streamStoredScenarios } from '../../store/records/run-reader.ts';
-import type { AttemptRecord } from '../../store/records/trajectories.ts';
+import { listGroups } from '../../store/records/groups/group-files.ts';
+import { readPrepared, streamStoredScenarios } from '../../store/records/runs/run-reader.ts';
+import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { GroupView, JudgeView } from '../api/attempt-views.ts';
 import type { ViewContext } from '../context/context.ts';
@@ -12,7 +12,7 @@ import { requirePlayed, type PlayedRecords } from './read-played.ts';
 import { findSampler, findUse, readRunInStore, type GroupUse, type RunInStore } from './step-facts.ts';
 import { verdictOf } from './verdict.ts';
 import { viewAttempt, type AttemptBounds, type AttemptFacts } from './view-attempt.ts';
-import { readJudgeQuestions, type JudgeQuestion } from '../../store/records/verdicts.ts';
+import { readJudgeQuestions, type JudgeQuestion } from '../../store/records/judging/verdicts.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { planQuestion } from '../../store/records/judging/prompt.ts';
 import { viewMessage } from './messages.ts';

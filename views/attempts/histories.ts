@@ -2,9 +2,9 @@
  * Finds of each conversation that was sent to a model which earlier one it grew from: the last turn, an older one (an
  * agent returns from a sub-agent, or tries another way), or one whose history was cut or rewritten.
  */
-import { canonicalJson } from '../../core/hashes.ts';
+import { canonicalJson } from '../../core/text/hashes.ts';
 import { essence } from '../../store/records/judging/conversation.ts';
-import type { CallRecord, ChatMessage } from '../../store/records/trajectories.ts';
+import type { CallRecord, ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 export interface TurnOrigin {
   /** Number of leading messages that an earlier turn showed. */

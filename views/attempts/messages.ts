@@ -1,5 +1,5 @@
 /** Messages of a record as the API shows them. What a model or a tool wrote is text: nothing of it is parsed. */
-import type { ChatMessage } from '../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
 import type { MessageView, ToolCallView } from '../api/attempt-views.ts';
 
 export function viewMessage(message: ChatMessage, maxLength = Infinity): MessageView {

@@ -1,5 +1,5 @@
 /** Names of groups and attempts in addresses, and the files that they are in. */
-import { formatGroupId, parseGroupId } from '../../core/attempt-id.ts';
+import { formatGroupId, parseGroupId } from '../../core/names/attempt-id.ts';
 import {
   evalRolloutsKey,
   evalTimesKey,
@@ -10,7 +10,7 @@ import {
   type GroupPlace,
   type StepPlace,
 } from '../../store/layout.ts';
-import { isReplayId } from '../../store/records/replays.ts';
+import { isReplayId } from '../../store/records/groups/replays.ts';
 import type { NeighboursOf } from '../api/attempt-views.ts';
 import { NotFound } from '../context/context.ts';
 

@@ -1,9 +1,9 @@
 /** Reads what was played: a group's attempts with their verdict, times and given rewards. */
-import { isAwaited } from '../../core/external-rewards.ts';
+import { isAwaited } from '../../core/rules/external-rewards.ts';
 import { readStored, TimesFileSchema, type TimesFile } from '../../store/records/file-schemas.ts';
-import { givenIn, readGiven, type GivenRow } from '../../store/records/given-rewards.ts';
-import { readVerdict } from '../../store/records/group-files.ts';
-import { callOrder, checkRollouts } from '../../store/records/run-reader.ts';
+import { givenIn, readGiven, type GivenRow } from '../../store/records/rewards/given-rewards.ts';
+import { readVerdict } from '../../store/records/groups/group-files.ts';
+import { callOrder, checkRollouts } from '../../store/records/runs/run-reader.ts';
 import {
   decodeRollouts,
   decodeWithNumbersOf,
@@ -12,7 +12,7 @@ import {
   type CallRecord,
   type Judged,
   type Rollouts,
-} from '../../store/records/trajectories.ts';
+} from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import { NotFound } from '../context/context.ts';
 import { filesOf, groupIdOf, type PlayPlace } from './place.ts';

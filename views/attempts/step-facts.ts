@@ -1,14 +1,14 @@
 /** Files beside a step's groups: its branch and lineage, verdicts that use its groups, policies that sampled. */
-import type { StepVerdict } from '../../core/contract-records.ts';
-import type { Branch, GroupResult, SettingChange } from '../../core/contract.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
-import { hasWindow } from '../../core/plan-window.ts';
-import { policyName } from '../../core/policy-name.ts';
+import type { StepVerdict } from '../../core/contract/records.ts';
+import type { Branch, GroupResult, SettingChange } from '../../core/contract/contract.ts';
+import { branchOfStep, planLineage } from '../../core/names/lineage.ts';
+import { hasWindow } from '../../core/plan/window.ts';
+import { policyName } from '../../core/names/policy-name.ts';
 import { placeOfGroup, rolloutsKey, type GroupPlace, type StepPlace } from '../../store/layout.ts';
-import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
-import { policiesOf, type Commit } from '../../store/records/manifest.ts';
-import { readCommit, type RunFile } from '../../store/records/run-reader.ts';
-import { readStepVerdict } from '../../store/records/step-verdict.ts';
+import { readAllChanges, readBranches } from '../../store/records/runs/lineage.ts';
+import { policiesOf, type Commit } from '../../store/records/runs/manifest.ts';
+import { readCommit, type RunFile } from '../../store/records/runs/run-reader.ts';
+import { readStepVerdict } from '../../store/records/groups/step-verdict.ts';
 import type { Store } from '../../store/store.ts';
 import type { ViewContext } from '../context/context.ts';
 import { requireHead } from '../runs/run-cache.ts';

@@ -1,12 +1,12 @@
 /** One step: its groups, its commit and its evaluation. A step in progress shows what there is of it so far. */
 import pLimit from 'p-limit';
 
-import type { StepSummary } from '../../core/contract.ts';
-import { plural } from '../../core/format.ts';
-import { describeSkipped, describeUnused, isSkipped } from '../../core/learning-signal.ts';
-import { branchOfStep } from '../../core/lineage.ts';
-import { policyName } from '../../core/policy-name.ts';
-import { warnOfTraining } from '../../core/training-warnings.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { plural } from '../../core/reports/format.ts';
+import { describeSkipped, describeUnused, isSkipped } from '../../core/reports/learning-signal.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
+import { policyName } from '../../core/names/policy-name.ts';
+import { warnOfTraining } from '../../core/reports/training-warnings.ts';
 import {
   manifestTimesKey,
   placeOfGroup,
@@ -16,11 +16,11 @@ import {
   type StepPlace,
 } from '../../store/layout.ts';
 import { childNames, WHOLE_GROUPS_AT_ONCE } from '../../store/records/children.ts';
-import { readStepLine } from '../../store/records/curve.ts';
+import { readStepLine } from '../../store/records/runs/curve.ts';
 import { ManifestTimesSchema, readStored } from '../../store/records/file-schemas.ts';
-import { listGroups } from '../../store/records/group-files.ts';
-import type { Commit, Manifest } from '../../store/records/manifest.ts';
-import { readCommit, readEval } from '../../store/records/run-reader.ts';
+import { listGroups } from '../../store/records/groups/group-files.ts';
+import type { Commit, Manifest } from '../../store/records/runs/manifest.ts';
+import { readCommit, readEval } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { GroupRow, StepView } from '../api/attempt-views.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';

@@ -1,7 +1,7 @@
 /** Tokens of an attempt as they were recorded: the ids, their text by the base model's vocabulary, what the trainer saw. */
 import type { GroupPlace } from '../../store/layout.ts';
-import { readTokenTrace, type TokenColumns } from '../../store/records/token-trace.ts';
-import type { CallRecord } from '../../store/records/trajectories.ts';
+import { readTokenTrace, type TokenColumns } from '../../store/records/groups/token-trace.ts';
+import type { CallRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { TokensView, TurnTokens } from '../api/attempt-views.ts';
 import type { ViewContext, Vocabulary } from '../context/context.ts';

@@ -1,7 +1,7 @@
 /** Details beside an attempt's reward: the judge's words and score, rewards by name and role, the agent's own reward. */
-import { REVIEW } from '../../core/external-rewards.ts';
-import { toRewardMetrics } from '../../core/named-rewards.ts';
-import type { AttemptRecord, Judged } from '../../store/records/trajectories.ts';
+import { REVIEW } from '../../core/rules/external-rewards.ts';
+import { toRewardMetrics } from '../../core/rules/named-rewards.ts';
+import type { AttemptRecord, Judged } from '../../store/records/groups/trajectories.ts';
 
 export interface VerdictDetails {
   readonly explanation: string | null;

@@ -1,7 +1,7 @@
 /** A recorded attempt: the conversation by turns, without what earlier turns already showed. */
-import type { GivenRow } from '../../store/records/given-rewards.ts';
+import type { GivenRow } from '../../store/records/rewards/given-rewards.ts';
 import type { TimesFile } from '../../store/records/file-schemas.ts';
-import type { AttemptRecord, HostedCallRecord } from '../../store/records/trajectories.ts';
+import type { AttemptRecord, HostedCallRecord } from '../../store/records/groups/trajectories.ts';
 import type {
   AttemptRow,
   AttemptView,

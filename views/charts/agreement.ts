@@ -1,7 +1,7 @@
 /** Agreement of a run's reviewers, in words and as a chart. */
-import type { Agreement } from '../../core/agreement.ts';
-import type { ReviewAgreement } from '../../store/records/review-agreement.ts';
-import { formatNumber, plural } from '../../core/format.ts';
+import type { Agreement } from '../../core/numbers/agreement.ts';
+import type { ReviewAgreement } from '../../store/records/rewards/review-agreement.ts';
+import { formatNumber, plural } from '../../core/reports/format.ts';
 import { color, type Chart } from './chart.ts';
 
 /** One sentence; with one reviewer it says so in place of a number. */

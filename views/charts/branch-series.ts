@@ -1,5 +1,5 @@
 /** Branches that a run left, beside the one that it is on. */
-import type { StepSummary } from '../../core/contract.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
 import { color, type Chart } from './chart.ts';
 
 export interface LeftBranch {

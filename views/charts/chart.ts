@@ -1,5 +1,5 @@
 /** Chart of a report, as columns for uPlot. */
-import type { StepSummary } from '../../core/contract.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
 
 export interface Chart {
   readonly section: Section;

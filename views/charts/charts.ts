@@ -1,8 +1,8 @@
 /** Curves of a report. */
-import type { EvalResult, StepSummary } from '../../core/contract.ts';
-import { estimateShare, type Estimate } from '../../core/statistics.ts';
-import { isNamedReward } from '../../core/named-rewards.ts';
-import { isRate, metricLabel, sortMetrics, valueOf } from '../../core/format.ts';
+import type { EvalResult, StepSummary } from '../../core/contract/contract.ts';
+import { estimateShare, type Estimate } from '../../core/numbers/statistics.ts';
+import { isNamedReward } from '../../core/rules/named-rewards.ts';
+import { isRate, metricLabel, sortMetrics, valueOf } from '../../core/reports/format.ts';
 import { chartSteps, color, type Chart } from './chart.ts';
 import { metricWords } from './metric-words.ts';
 import { planTrainCharts, type Constant } from './train-charts.ts';

@@ -1,6 +1,6 @@
 /** One metric of several runs in one chart. */
-import type { StepSummary } from '../../core/contract.ts';
-import { metricLabel, sortMetrics, valueOf } from '../../core/format.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { metricLabel, sortMetrics, valueOf } from '../../core/reports/format.ts';
 import { color, type Chart } from './chart.ts';
 import { metricWords } from './metric-words.ts';
 

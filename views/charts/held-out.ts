@@ -1,6 +1,6 @@
 /** What a run has reached on its held-out scenarios: before training, and by its newest evaluation. Pure. */
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
-import { headline, headlineInterval, plural } from '../../core/format.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { headline, headlineInterval, plural } from '../../core/reports/format.ts';
 
 export interface HeldOutNumber {
   readonly evaluation: EvalResult;

@@ -1,4 +1,4 @@
-import type { StepSummary } from '../../core/contract.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
 
 /** Names of the trainer's and the judge's metrics in words. Pure. */
 

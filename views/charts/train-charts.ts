@@ -1,6 +1,6 @@
 /** Charts of training metrics: which ones a report draws, and which share a chart. */
-import type { StepSummary } from '../../core/contract.ts';
-import { costMetrics } from '../../core/costs.ts';
+import type { StepSummary } from '../../core/contract/contract.ts';
+import { costMetrics } from '../../core/rules/costs.ts';
 import { chartSteps, valuesOf, type Chart, type ChartPlan, type Line } from './chart.ts';
 import { metricWords } from './metric-words.ts';
 

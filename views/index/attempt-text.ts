@@ -1,5 +1,5 @@
 /** The words of an attempt that search looks through: each message once, what the agent logged, and why it failed. */
-import type { AttemptRecord, ChatMessage } from '../../store/records/trajectories.ts';
+import type { AttemptRecord, ChatMessage } from '../../store/records/groups/trajectories.ts';
 
 /** A search looks through no more of an attempt. */
 const MAX_CHARACTERS = 4_000_000;

@@ -12,7 +12,7 @@ import {
 import type { AttemptQuery, AttemptRow, AttemptsView } from '../api/attempt-views.ts';
 import { lowerInPlace } from './attempt-text.ts';
 import type { IndexedRow, IndexFiles, LoggedGroup } from './index-files.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';
 import { runKey } from '../../store/layout.ts';
 

@@ -1,15 +1,15 @@
 /** Rows of attempts: one function for steps, groups, single attempts and the index. */
-import { formatAttemptId } from '../../core/attempt-id.ts';
-import type { GroupResult, RunConfig, SettingChange } from '../../core/contract.ts';
-import { toRewardMetrics } from '../../core/named-rewards.ts';
-import { planRoles, rewardRules } from '../../core/plan-step.ts';
-import { configAt } from '../../core/settings.ts';
-import { mean } from '../../core/statistics.ts';
+import { formatAttemptId } from '../../core/names/attempt-id.ts';
+import type { GroupResult, RunConfig, SettingChange } from '../../core/contract/contract.ts';
+import { toRewardMetrics } from '../../core/rules/named-rewards.ts';
+import { planRoles, rewardRules } from '../../core/plan/step.ts';
+import { configAt } from '../../core/rules/settings.ts';
+import { mean } from '../../core/numbers/statistics.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import type { TimesFile } from '../../store/records/file-schemas.ts';
-import { summariseGroup } from '../../store/records/group-result.ts';
-import { callOrder } from '../../store/records/run-reader.ts';
-import type { AttemptRecord, CallRecord, Judged, Rollouts } from '../../store/records/trajectories.ts';
+import { summariseGroup } from '../../store/records/groups/group-result.ts';
+import { callOrder } from '../../store/records/runs/run-reader.ts';
+import type { AttemptRecord, CallRecord, Judged, Rollouts } from '../../store/records/groups/trajectories.ts';
 import type { AttemptRow } from '../api/attempt-views.ts';
 
 /** Files of a group, or of an evaluation. */

@@ -1,16 +1,16 @@
 /** Advisories say what is wrong with a run, or could be better, and what to do: from its curve. Pure. */
-import type { EvalResult, RunState, StepSummary } from '../../core/contract.ts';
-import { findGoalConflict } from '../../core/evaluation-warnings.ts';
-import { formatDuration, formatNumber } from '../../core/format.ts';
-import { describeRemedy, isSkipped } from '../../core/learning-signal.ts';
-import { mean, median } from '../../core/statistics.ts';
+import type { EvalResult, RunState, StepSummary } from '../../core/contract/contract.ts';
+import { findGoalConflict } from '../../core/reports/evaluation-warnings.ts';
+import { formatDuration, formatNumber } from '../../core/reports/format.ts';
+import { describeRemedy, isSkipped } from '../../core/reports/learning-signal.ts';
+import { mean, median } from '../../core/numbers/statistics.ts';
 import {
   isLearned,
   WARNED_STEPS,
   warnOfTraining,
   WATCHED_STEPS,
   type TrainingWarning,
-} from '../../core/training-warnings.ts';
+} from '../../core/reports/training-warnings.ts';
 import type { AttemptQuery } from '../api/attempt-views.ts';
 import type { Advisory } from '../api/run-views.ts';
 
@@ -22,7 +22,7 @@ const MOST_ABORTED_SHARE = 0.05;
 const ALARMING_ABORTED_SHARE = 0.5;
 const MOST_EVEN_SHARE = 0.5;
 /**
- * `core/training-warnings.ts` warns from 20 % on in each of three trained steps. This is for steps that were skipped
+ * `core/reports/training-warnings.ts` warns from 20 % on in each of three trained steps. This is for steps that were skipped
  * because of it, and for a share that is high on the whole.
  */
 const MOST_TRUNCATED_SHARE = 0.25;

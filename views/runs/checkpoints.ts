@@ -1,18 +1,22 @@
 /** Checkpoints of a run, newest first: what is kept of each, how good it is, and where it is deployed. */
 import pLimit from 'p-limit';
-import type { EvalResult, StepSummary } from '../../core/contract.ts';
-import { branchOfStep } from '../../core/lineage.ts';
-import { policyName } from '../../core/policy-name.ts';
+import type { EvalResult, StepSummary } from '../../core/contract/contract.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
+import { policyName } from '../../core/names/policy-name.ts';
 import { manifestTimesKey, stepPrefix, type StepPlace } from '../../store/layout.ts';
-import { describeWeights, listSteps } from '../../store/records/checkpoints.ts';
-import { readBranchCurve } from '../../store/records/curve.ts';
+import { describeWeights, listSteps } from '../../store/records/runs/checkpoints.ts';
+import { readBranchCurve } from '../../store/records/runs/curve.ts';
 import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
-import { listDeployments, stateOfDeployment, type RecordedDeployment } from '../../store/records/deployments.ts';
+import {
+  listDeployments,
+  stateOfDeployment,
+  type RecordedDeployment,
+} from '../../store/records/production/deployments.ts';
 import { ManifestTimesSchema, readStored } from '../../store/records/file-schemas.ts';
-import { readLineage } from '../../store/records/lineage.ts';
-import type { NamedWeights } from '../../store/records/manifest.ts';
-import { findPromoted } from '../../store/records/promotions.ts';
-import { readCommit, readEval, type RunFile } from '../../store/records/run-reader.ts';
+import { readLineage } from '../../store/records/runs/lineage.ts';
+import type { NamedWeights } from '../../store/records/runs/manifest.ts';
+import { findPromoted } from '../../store/records/runs/promotions.ts';
+import { readCommit, readEval, type RunFile } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CheckpointRow } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';

@@ -1,8 +1,8 @@
 /** Two to six runs beside each other. */
-import { RunConfig } from '../../core/contract.ts';
-import { configSettings } from '../../core/config-differences.ts';
-import { applyChanges } from '../../core/settings.ts';
-import { readAllChanges } from '../../store/records/lineage.ts';
+import { RunConfig } from '../../core/contract/contract.ts';
+import { configSettings } from '../../core/rules/config-differences.ts';
+import { applyChanges } from '../../core/rules/settings.ts';
+import { readAllChanges } from '../../store/records/runs/lineage.ts';
 import type { CompareView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { wrongParameter } from '../api/query.ts';

@@ -1,13 +1,13 @@
 /** A run's curve along a branch and those that it continues. */
 import pLimit from 'p-limit';
-import type { Branch, EvalResult, StepSummary } from '../../core/contract.ts';
-import { estimateMean } from '../../core/statistics.ts';
-import { branchOfStep, planLineage } from '../../core/lineage.ts';
+import type { Branch, EvalResult, StepSummary } from '../../core/contract/contract.ts';
+import { estimateMean } from '../../core/numbers/statistics.ts';
+import { branchOfStep, planLineage } from '../../core/names/lineage.ts';
 import { stepPrefix, stepsPrefix } from '../../store/layout.ts';
 import { childNames, childNumbers } from '../../store/records/children.ts';
-import { readBranchCurve } from '../../store/records/curve.ts';
-import { readBranches } from '../../store/records/lineage.ts';
-import { readEval } from '../../store/records/run-reader.ts';
+import { readBranchCurve } from '../../store/records/runs/curve.ts';
+import { readBranches } from '../../store/records/runs/lineage.ts';
+import { readEval } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { CurveView } from '../api/run-views.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { sampleEvenly } from '../../core/statistics.ts';
+import { sampleEvenly } from '../../core/numbers/statistics.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import type { ViewContext } from '../context/context.ts';

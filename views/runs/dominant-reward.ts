@@ -1,5 +1,5 @@
 /** Finds out whether one of several named rewards decides alone: what attempts of a group are compared by. Pure. */
-import { isNamedReward } from '../../core/named-rewards.ts';
+import { isNamedReward } from '../../core/rules/named-rewards.ts';
 import type { AttemptRow } from '../api/attempt-views.ts';
 import { inSteps, percent, type FoundAdvisory } from './advisories.ts';
 

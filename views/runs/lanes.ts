@@ -1,7 +1,7 @@
 /** Times of what happened, as the store knows them. Retries and lost workers are in Temporal's history. */
 import pLimit from 'p-limit';
-import type { RunState, StepSummary } from '../../core/contract.ts';
-import { formatReason } from '../../core/settings.ts';
+import type { RunState, StepSummary } from '../../core/contract/contract.ts';
+import { formatReason } from '../../core/rules/settings.ts';
 import {
   branchesPrefix,
   evalTimesKey,
@@ -13,8 +13,8 @@ import {
 } from '../../store/layout.ts';
 import { childNumbers, GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import { ManifestTimesSchema, readStored, TimesFileSchema, type TimesFile } from '../../store/records/file-schemas.ts';
-import { findClosed, readGiven } from '../../store/records/given-rewards.ts';
-import { listGroups } from '../../store/records/group-files.ts';
+import { findClosed, readGiven } from '../../store/records/rewards/given-rewards.ts';
+import { listGroups } from '../../store/records/groups/group-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { LaneSpan, LanesView } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';

@@ -1,6 +1,6 @@
 /** When a run wrote something last, and on which host, as the files beside its groups and commits tell it. */
 import { z } from 'zod';
-import type { RunState } from '../../core/contract.ts';
+import type { RunState } from '../../core/contract/contract.ts';
 import { groupsPrefix, groupTimesKey, manifestTimesKey, type StepPlace } from '../../store/layout.ts';
 import { childNames } from '../../store/records/children.ts';
 import { ManifestTimesSchema, readStored, TimesFileSchema } from '../../store/records/file-schemas.ts';

@@ -1,12 +1,12 @@
 /** The runs of a store in memory: unchanged files are parsed once, curves of the runs looked at last are kept. */
-import type { RunState, StepSummary } from '../../core/contract.ts';
+import type { RunState, StepSummary } from '../../core/contract/contract.ts';
 import { decodeJson } from '../../store/bytes/json.ts';
 import { runKey, stateKey } from '../../store/layout.ts';
-import { extendCurve, readCurve } from '../../store/records/curve.ts';
+import { extendCurve, readCurve } from '../../store/records/runs/curve.ts';
 import { checkRunOf, parseStored, RunFileSchema } from '../../store/records/file-schemas.ts';
-import { parseState, renamed, type RunFile, listRuns } from '../../store/records/run-reader.ts';
+import { parseState, renamed, type RunFile, listRuns } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { NAME_PATTERN } from '../../core/wire-constants.ts';
+import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import { NotFound, type ViewContext } from '../context/context.ts';
 
 /** A run without its curve. */

@@ -1,7 +1,7 @@
 /** One run: where it is, how it is set, what it came from, and what could be wrong with it. */
-import type { StepSummary, Checkpoint } from '../../core/contract.ts';
-import { readAllChanges, readBranches } from '../../store/records/lineage.ts';
-import { readPrepared } from '../../store/records/run-reader.ts';
+import type { StepSummary, Checkpoint } from '../../core/contract/contract.ts';
+import { readAllChanges, readBranches } from '../../store/records/runs/lineage.ts';
+import { readPrepared } from '../../store/records/runs/run-reader.ts';
 import type { Advisory, RunView, LineageNode } from '../api/run-views.ts';
 import type { ViewContext } from '../context/context.ts';
 import { findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';

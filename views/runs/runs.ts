@@ -1,13 +1,13 @@
 /** All runs of a store, a row each. */
 import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import type { RunState } from '../../core/contract.ts';
-import { sumUsd } from '../../core/costs.ts';
-import { isUnreadable } from '../../core/failures.ts';
-import { policyName } from '../../core/policy-name.ts';
+import type { RunState } from '../../core/contract/contract.ts';
+import { sumUsd } from '../../core/rules/costs.ts';
+import { isUnreadable } from '../../core/contract/failures.ts';
+import { policyName } from '../../core/names/policy-name.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
 import { childNames } from '../../store/records/children.ts';
-import { isEnded } from '../../store/records/run-reader.ts';
+import { isEnded } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { RunRow } from '../api/run-views.ts';
 import { findHeldOut } from '../charts/held-out.ts';

@@ -1,16 +1,16 @@
 /** Advisories of a run from its files alone, without the index of attempts. */
-import { branchOfStep } from '../../core/lineage.ts';
-import type { RunState, StepSummary } from '../../core/contract.ts';
+import { branchOfStep } from '../../core/names/lineage.ts';
+import type { RunState, StepSummary } from '../../core/contract/contract.ts';
 import { rolloutsKey, type StepPlace } from '../../store/layout.ts';
-import { listGroups, readVerdict } from '../../store/records/group-files.ts';
-import type { StoredRun } from '../../store/records/run-reader.ts';
-import { decodeWithoutNumbers } from '../../store/records/trajectories.ts';
+import { listGroups, readVerdict } from '../../store/records/groups/group-files.ts';
+import type { StoredRun } from '../../store/records/runs/run-reader.ts';
+import { decodeWithoutNumbers } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRow } from '../api/attempt-views.ts';
 import { attemptRows } from '../rows/attempt-row.ts';
 import { findStall, usualSeconds, type FoundAdvisory, byLevel, findAdvisories } from './advisories.ts';
 import { readProgressTime } from './progress-time.ts';
-import { isNamedReward } from '../../core/named-rewards.ts';
+import { isNamedReward } from '../../core/rules/named-rewards.ts';
 import { findDominantReward, type RewardedAttempt } from './dominant-reward.ts';
 
 /** A stall first, if there is one. Empty for a run of which nothing is recorded yet. */

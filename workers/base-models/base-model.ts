@@ -1,9 +1,9 @@
 /** Resolves `--base-model`: a name (built in, of temporal.config.ts or of the hub), a folder or a bucket's prefix. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
-import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
-import { BUILT_IN_MODELS, HUB_PREFIX, S3_NAMED, S3_SCHEME } from '../../core/wire-constants.ts';
-import { badConfig } from '../../core/failures.ts';
+import { BASE_MODEL_PATTERN } from '../../core/contract/contract.ts';
+import { BUILT_IN_MODELS, HUB_PREFIX, S3_NAMED, S3_SCHEME } from '../../core/contract/wire-constants.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 
 export interface BaseModel {
   /** Name that the run records. */

@@ -1,8 +1,8 @@
 /** Which base models this project knows by name: those of temporal.config.ts, and those that were once named on the command line. */
 import { join, resolve } from 'node:path';
-import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
-import { badConfig } from '../../core/failures.ts';
-import { HUB_PREFIX, S3_SCHEME } from '../../core/wire-constants.ts';
+import { BASE_MODEL_PATTERN } from '../../core/contract/contract.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { HUB_PREFIX, S3_SCHEME } from '../../core/contract/wire-constants.ts';
 import type { TemperConfig } from '../config/config.ts';
 import { makeProjectFolders, projectFolders } from '../project/folders.ts';
 import { readOwnFile, writeAtomically } from '../project/own-file.ts';

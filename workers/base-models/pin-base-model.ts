@@ -4,9 +4,9 @@
  * is started.
  */
 import { z } from 'zod';
-import { readBoundedText } from '../../core/read-bounded.ts';
-import { BASE_MODEL_PATTERN } from '../../core/contract.ts';
-import { TemperError } from '../../core/failures.ts';
+import { readBoundedText } from '../../core/text/read-bounded.ts';
+import { BASE_MODEL_PATTERN } from '../../core/contract/contract.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { remoteModelOf, sourceOfName, type BaseModel, type RemoteModel } from './base-model.ts';
 import type { TemperConfig } from '../config/config.ts';
 import { withProgress, type InstallOptions, type Progress } from '../install/install.ts';

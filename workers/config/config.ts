@@ -2,19 +2,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { EngineSettings } from '../../core/contract-engine.ts';
-import { TrackerSettings } from '../../core/contract-outbound.ts';
-import { TraceSettings } from '../../core/contract-trace.ts';
-import { changedFields } from '../../core/engine-rules.ts';
-import { ENGINE_KEY_VARIABLE, GPU_QUEUE } from '../../core/wire-constants.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
-import { WORKFLOW_QUEUE } from '../../core/queues.ts';
+import { EngineSettings } from '../../core/contract/engine.ts';
+import { TrackerSettings } from '../../core/contract/outbound.ts';
+import { TraceSettings } from '../../core/contract/trace.ts';
+import { changedFields } from '../../core/rules/engine-rules.ts';
+import { ENGINE_KEY_VARIABLE, GPU_QUEUE } from '../../core/contract/wire-constants.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
+import { WORKFLOW_QUEUE } from '../../core/names/queues.ts';
 import { explainImport } from '../user-code/explain-import.ts';
 import { CONFIG_FILE } from '../project/folders.ts';
 import { importDefault } from '../user-code/import-file.ts';
 
-export { csvTracker as csv, mlflow, trackio, wandb } from '../../core/contract-outbound.ts';
-export { langfuseTraces, mlflowTraces, otlp, weaveTraces } from '../../core/contract-trace.ts';
+export { csvTracker as csv, mlflow, trackio, wandb } from '../../core/contract/outbound.ts';
+export { langfuseTraces, mlflowTraces, otlp, weaveTraces } from '../../core/contract/trace.ts';
 
 const port = z.int().min(1).max(65_535).nullable();
 const capacity = z.int().min(1);

@@ -1,5 +1,5 @@
 /** How a base model is loaded: the type of its weights, and whether its linear layers are in 4 bits. A checkpoint is used with the base model that it was trained on. */
-import type { EngineSettings } from '../../core/contract-engine.ts';
+import type { EngineSettings } from '../../core/contract/engine.ts';
 
 /** `platform.quantization` in manifests of policies that were trained beside packed weights. */
 const NF4 = 'nf4';

@@ -1,7 +1,7 @@
 /** Targets of a project, by the names under which runs know them: trackers of metrics, and where traces go. */
-import { TRACKER_KINDS, TrackerSettings } from '../../core/contract-outbound.ts';
-import { TRACE_KINDS, TraceSettings } from '../../core/contract-trace.ts';
-import { badConfig } from '../../core/failures.ts';
+import { TRACKER_KINDS, TrackerSettings } from '../../core/contract/outbound.ts';
+import { TRACE_KINDS, TraceSettings } from '../../core/contract/trace.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { TemperConfig } from './config.ts';
 
 type TargetConfig = Pick<TemperConfig, 'track' | 'trace'>;

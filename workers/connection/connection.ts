@@ -10,8 +10,8 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { badConfig, type TemperError } from '../../core/failures.ts';
-import { isLoopback } from '../../core/addresses.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { isLoopback } from '../../core/names/addresses.ts';
 import { definedVariables, unreadableProfile, type TemporalTarget } from './target.ts';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';

@@ -1,6 +1,6 @@
 /** Which Temporal server is configured. Reading it does not load the client. */
 import { loadClientConfigProfile } from '@temporalio/envconfig';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 
 export interface TemporalTarget {
   readonly address: string;

@@ -1,8 +1,8 @@
 /** How many devices this host has, to train on. */
 import { availableParallelism } from 'node:os';
-import type { EngineSettings } from '../../core/contract-engine.ts';
-import { checkSharding } from '../../core/engine-rules.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import type { EngineSettings } from '../../core/contract/engine.ts';
+import { checkSharding } from '../../core/rules/engine-rules.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { findGpus } from './nvidia-smi.ts';
 
 export type AskedDevices = Pick<EngineSettings, 'device' | 'devices' | 'shardBaseModel' | 'kind'>;

@@ -1,5 +1,5 @@
 /** The doctor's look at the Temporal server. */
-import { rolloutQueue, storeQueue } from '../../core/queues.ts';
+import { rolloutQueue, storeQueue } from '../../core/names/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { attempt, notRunning, unknown, type DoctorCheck, type Patient } from './check.ts';
 import { connectClient, type TemporalClient } from '../connection/connection.ts';

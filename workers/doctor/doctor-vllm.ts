@@ -1,7 +1,7 @@
 /** Checks an external vLLM server for all that the GPU worker needs, except its proof. */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
+import { VLLM_KEY_VARIABLE } from '../../core/contract/wire-constants.ts';
 
 const WITHIN_MS = 5000;
 const MAX_BYTES = 4 * 1024 ** 2;

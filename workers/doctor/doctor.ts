@@ -1,8 +1,8 @@
 /** Checks Temper's requirements one by one: each check has a result and a remedy. The command line prints them. */
 import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { mergeEngineConfig } from '../../core/engine-rules.ts';
-import { VLLM_KEY_VARIABLE } from '../../core/wire-constants.ts';
+import { mergeEngineConfig } from '../../core/rules/engine-rules.ts';
+import { VLLM_KEY_VARIABLE } from '../../core/contract/wire-constants.ts';
 import { configuredTarget } from '../connection/target.ts';
 import { loadConfig } from '../config/config.ts';
 import { ANY_USE, decideEngine } from '../local-stack/decide-engine.ts';

@@ -1,8 +1,8 @@
 /** Requirements of a base model on this machine, from `temper_gpu.process.plan`, which reads no weights. */
 import { z } from 'zod';
-import type { TrainConfig } from '../../core/contract.ts';
-import type { ModelPlanInput } from '../../core/contract-engine.ts';
-import { checkSharding, checkTraining } from '../../core/engine-rules.ts';
+import type { TrainConfig } from '../../core/contract/contract.ts';
+import type { ModelPlanInput } from '../../core/contract/engine.ts';
+import { checkSharding, checkTraining } from '../../core/rules/engine-rules.ts';
 import { resolveBaseModel } from '../base-models/base-model.ts';
 import { loadConfig, type MergedEngine } from '../config/config.ts';
 import type { InstallOptions } from '../install/install.ts';

@@ -1,7 +1,7 @@
 /** Things made once in the user's cache folder: one process makes them, a half-made one is made anew, a failed one leaves nothing. */
 import { existsSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { CommandResult } from '../process/command.ts';
 import { withFileLock } from '../../store/bytes/file-lock.ts';
 import { makeFolder } from '../project/folders.ts';

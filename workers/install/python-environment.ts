@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { withFileLock } from '../../store/bytes/file-lock.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';

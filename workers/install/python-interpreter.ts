@@ -1,5 +1,5 @@
 /** Finds a Python that can carry the GPU worker. */
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { runCommand } from '../process/command.ts';
 
 export interface Interpreter {

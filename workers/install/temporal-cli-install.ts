@@ -7,8 +7,8 @@ import { createReadStream, createWriteStream, lstatSync, mkdirSync, renameSync, 
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { readBoundedText } from '../../core/read-bounded.ts';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { readBoundedText } from '../../core/text/read-bounded.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import { buildGoProgram, hasGo } from './go-program.ts';

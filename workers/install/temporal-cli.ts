@@ -1,7 +1,7 @@
 /** Temporal's CLI, whose dev server is the local stack's: found, downloaded, or built; always one that fits the project's database. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { isComplete, type InstallOptions } from './install.ts';
 import { installTemporalCli, TEMPORAL_CLI_VERSION } from './temporal-cli-install.ts';

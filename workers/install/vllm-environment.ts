@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { EngineSettings } from '../../core/contract-engine.ts';
-import { checkStartedEngine } from '../../core/engine-rules.ts';
-import { badConfig } from '../../core/failures.ts';
+import type { EngineSettings } from '../../core/contract/engine.ts';
+import { checkStartedEngine } from '../../core/rules/engine-rules.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import {

@@ -1,5 +1,5 @@
 /** The local stack as a script holds it: its store, engine and Temporal server for one base model. */
-import { hashOf } from '../../core/hashes.ts';
+import { hashOf } from '../../core/text/hashes.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import type { OpenBackend } from '../../sdk/loop/backend.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,9 +16,9 @@ import { openProjectStore } from '../config/project-store.ts';
 import { withoutProfile } from '../process/child-environment.ts';
 import type { StackEvent } from '../events.ts';
 import { WorkflowFailedError } from '@temporalio/client';
-import type { TrainResult } from '../../core/contract.ts';
-import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
-import { storeQueue, trainWorkflowId } from '../../core/queues.ts';
+import type { TrainResult } from '../../core/contract/contract.ts';
+import { FAILURES, TemperError, type FailureType } from '../../core/contract/failures.ts';
+import { storeQueue, trainWorkflowId } from '../../core/names/queues.ts';
 import type { trainStep } from '../../workflows/train-step.ts';
 
 /** Resources for one base model: the stack with its folder, a client, connections. */

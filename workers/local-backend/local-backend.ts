@@ -1,5 +1,5 @@
 /** Trains on this machine: the local stack, opened as `temper train` opens it, and held by the script. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { Backend, OpenBackend } from '../../sdk/loop/backend.ts';
 import type { TrainableModel } from '../../sdk/loop/trainable-model.ts';
 import { checkCount, checkOptions } from '../../sdk/options/check-options.ts';
@@ -28,7 +28,7 @@ export class LocalBackend implements Backend {
 
   /** Starts the local stack, or joins the running one. A second call returns the same backend. */
   async open(baseModel: string, run: string): Promise<OpenBackend> {
-    const { readRun } = await import('../../store/records/run-reader.ts');
+    const { readRun } = await import('../../store/records/runs/run-reader.ts');
     const recorded = (await readRun(await this.#openStore(), run))?.file.config.baseModel ?? null;
     const key = JSON.stringify([baseModel, recorded]);
     const held = this.#held.get(key) ?? this.#hold(baseModel, recorded);
@@ -41,7 +41,7 @@ export class LocalBackend implements Backend {
   async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
     const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
     checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
-    const { findNewestCheckpoint } = await import('../../store/records/find-checkpoint.ts');
+    const { findNewestCheckpoint } = await import('../../store/records/runs/find-checkpoint.ts');
     const run = `${fromProject ?? model.project}.${fromModel}`;
     const store = await this.#openStore();
     const found = await findNewestCheckpoint(store, run, notAfterStep ?? Infinity);

@@ -1,6 +1,6 @@
 /** Compares a command's options with the running local stack, and refuses those that it does not fulfil. */
-import type { EngineOverrides } from '../../core/engine-rules.ts';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import type { EngineOverrides } from '../../core/rules/engine-rules.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { TemperConfig } from '../config/config.ts';
 import type { TemporalTarget } from '../connection/target.ts';
 import { version } from '../version.ts';

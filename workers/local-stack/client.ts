@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentCodeSha256 } from '../user-code/agent-code.ts';
 import { rememberAgent } from '../user-code/known-agents.ts';
-import type { EngineSettings } from '../../core/contract-engine.ts';
+import type { EngineSettings } from '../../core/contract/engine.ts';
 import { checkLocalEngine, loadConfig, type TemperConfig } from '../config/config.ts';
 import { connectClient } from '../connection/connection.ts';
 import { configuredTarget, type TemporalTarget } from '../connection/target.ts';

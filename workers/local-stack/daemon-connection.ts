@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { tryFileLock } from '../../store/bytes/file-lock.ts';
 import type { ProjectFolders } from '../project/folders.ts';
 import { modulePath, nodeFlags } from '../process/module-path.ts';

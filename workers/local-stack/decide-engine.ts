@@ -2,9 +2,9 @@
  * Default engine if neither a flag nor `temporal.config.ts` names one: vLLM on a GPU if it is installed and can sample
  * what the run trains, else the embedded engine. Decided once, before anything is planned.
  */
-import type { LoraConfig } from '../../core/contract.ts';
-import type { EngineKind, EngineSettings } from '../../core/contract-engine.ts';
-import { mergeEngineConfig, vllmObstacle, type EngineOverrides } from '../../core/engine-rules.ts';
+import type { LoraConfig } from '../../core/contract/contract.ts';
+import type { EngineKind, EngineSettings } from '../../core/contract/engine.ts';
+import { mergeEngineConfig, vllmObstacle, type EngineOverrides } from '../../core/rules/engine-rules.ts';
 import type { EngineConfig } from '../config/config.ts';
 import { findGpuVllm } from '../install/vllm-environment.ts';
 import { findGpus } from '../devices/nvidia-smi.ts';

@@ -1,4 +1,4 @@
-import type { EngineOverrides } from '../../core/engine-rules.ts';
+import type { EngineOverrides } from '../../core/rules/engine-rules.ts';
 import type { TemperConfig } from '../config/config.ts';
 import type { EngineDecision, EngineUse } from './decide-engine.ts';
 import type { StackEvent } from '../events.ts';

@@ -1,5 +1,5 @@
 /** From configuration and machine to the stack's specification; installs what is missing. */
-import { mergeEngineConfig, withPolicies } from '../../core/engine-rules.ts';
+import { mergeEngineConfig, withPolicies } from '../../core/rules/engine-rules.ts';
 import type { MergedEngine, TemperConfig } from '../config/config.ts';
 import { configuredTarget } from '../connection/target.ts';
 import { ANY_USE, decideEngine, describeDecision } from './decide-engine.ts';

@@ -1,6 +1,6 @@
 /** Waits during a start: each has a name and a limit, and ends early if waiting is hopeless. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { ChildStatus, StackEvent } from '../events.ts';
 import { GPU_WORKER, TEMPORAL_SERVER } from './children/children.ts';
 import { DaemonExited, type DaemonConnection } from './daemon-connection.ts';

@@ -1,5 +1,5 @@
 /** `GET /metrics` for Prometheus, behind a key. */
-import { METRICS_KEY_VARIABLE } from '../../core/wire-constants.ts';
+import { METRICS_KEY_VARIABLE } from '../../core/contract/wire-constants.ts';
 import { HttpRefusal, writeReply } from '../../play/transports/http-server.ts';
 import {
   checkMethod,

@@ -1,9 +1,9 @@
 /** The facts in a run's files: its state, sums over its curve, and its newest steps. Unchanged files are not read again. */
-import type { RunState, StepSummary } from '../../core/contract.ts';
-import { entropiesAtStart, WARNED_STEPS, type EntropyOfStep } from '../../core/training-warnings.ts';
+import type { RunState, StepSummary } from '../../core/contract/contract.ts';
+import { entropiesAtStart, WARNED_STEPS, type EntropyOfStep } from '../../core/reports/training-warnings.ts';
 import { curvePrefix } from '../../store/layout.ts';
-import { inCurveOrder, readCurveFile } from '../../store/records/curve.ts';
-import { readState, type RunFile } from '../../store/records/run-reader.ts';
+import { inCurveOrder, readCurveFile } from '../../store/records/runs/curve.ts';
+import { readState, type RunFile } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { addTotals, sumSteps, STEP_COUNTERS, type Totals } from './step-counters.ts';
 

@@ -1,6 +1,6 @@
 /** Metrics of runs, from what the store and the Temporal server know of them. `docs/metrics.md` lists the names. */
-import { RUN_STATES, type Usage } from '../../core/contract.ts';
-import { mean, median } from '../../core/statistics.ts';
+import { RUN_STATES, type Usage } from '../../core/contract/contract.ts';
+import { mean, median } from '../../core/numbers/statistics.ts';
 import type { Family, Labels, Sample } from './exposition.ts';
 import type { MetricFacts } from './run-facts.ts';
 import type { RunWaits } from './run-waits.ts';

@@ -1,6 +1,6 @@
 /** The activities of a run: what they do, and what they wait for since when, from the Temporal server. */
 import type { Client } from '@temporalio/client';
-import { runWorkflowId } from '../../core/queues.ts';
+import { runWorkflowId } from '../../core/names/queues.ts';
 import { isScheduled, readHeartbeat, toMs, type RawPending } from '../connection/pending-activity.ts';
 
 export interface RunWaits {

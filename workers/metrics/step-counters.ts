@@ -1,6 +1,6 @@
 /** Counters of a run's recorded steps: sums over the lines of its curve, so that a repeated activity counts once. */
-import { GroupResult, type StepSummary } from '../../core/contract.ts';
-import { isSkipped } from '../../core/learning-signal.ts';
+import { GroupResult, type StepSummary } from '../../core/contract/contract.ts';
+import { isSkipped } from '../../core/reports/learning-signal.ts';
 
 export interface StepCounter {
   readonly name: string;

@@ -1,10 +1,10 @@
 /** The runs that a worker tells metrics of: those of its agents that are under way, and for a while those that ended. */
 import type { Client } from '@temporalio/client';
 import pLimit from 'p-limit';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { runKey } from '../../store/layout.ts';
 import { readStored, RunFileSchema } from '../../store/records/file-schemas.ts';
-import { isEnded, listRuns, readState, type RunFile } from '../../store/records/run-reader.ts';
+import { isEnded, listRuns, readState, type RunFile } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { ProcessMetrics } from './process-metrics.ts';
 import { RunFactsReader, type MetricFacts } from './run-facts.ts';

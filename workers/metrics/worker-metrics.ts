@@ -1,9 +1,9 @@
 /** Metrics of a TypeScript worker at one address: its own, its runs', and those of Temporal's SDK. */
 import type { Client } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, TelemetryOptions, WorkerOptions } from '@temporalio/worker';
-import { badConfig } from '../../core/failures.ts';
-import { runOfWorkflowId } from '../../core/queues.ts';
-import { METRICS_KEY_VARIABLE } from '../../core/wire-constants.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { runOfWorkflowId } from '../../core/names/queues.ts';
+import { METRICS_KEY_VARIABLE } from '../../core/contract/wire-constants.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { KeyedServer } from '../../play/transports/keyed-server.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,7 +16,7 @@ import { metricsKey, serveMetrics, type MetricsAddress } from './metrics-server.
 import { ProcessMetrics } from './process-metrics.ts';
 import { runFamilies } from './run-families.ts';
 import { WatchedRuns } from './watched-runs.ts';
-import { readBoundedText } from '../../core/read-bounded.ts';
+import { readBoundedText } from '../../core/text/read-bounded.ts';
 
 export interface WorkerMetricsOptions {
   readonly address: MetricsAddress;

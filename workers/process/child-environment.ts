@@ -1,5 +1,5 @@
 /** Environment of the local stack's children: only the variables that each of them needs. */
-import { withoutDoorKeys } from '../../core/door-keys.ts';
+import { withoutDoorKeys } from '../../core/names/door-keys.ts';
 import { systemEnvironment } from '../../play/programs/environment.ts';
 
 /** Settings of Go's runtime. */

@@ -1,7 +1,7 @@
 /** A child's output as one JSON line each in `.temper/logs/<name>.jsonl`; never a reason for the stack to fail. */
 import { createWriteStream, openSync, renameSync, statSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { parseJson } from '../../core/json-text.ts';
+import { parseJson } from '../../core/text/json-text.ts';
 
 export interface ChildLog {
   /** Writes one line; returns it as a person should see it. */

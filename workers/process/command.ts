@@ -1,7 +1,7 @@
 /** Runs one program to its end, line by line, and never leaves it behind. */
 import { spawn, type ChildProcess, spawnSync } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { withoutDoorKeys } from '../../core/door-keys.ts';
+import { withoutDoorKeys } from '../../core/names/door-keys.ts';
 
 export interface CommandResult {
   /** Exit code; null if a signal or a time-out ended it, or it could not be started. */

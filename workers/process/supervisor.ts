@@ -5,7 +5,7 @@ import type { ChildLog } from './child-log.ts';
 import { endChild, startChild, type ChildSpec, type StartedChild } from './child-process.ts';
 import { whenEnded, collectLines } from './command.ts';
 import { waitUntilReady } from './readiness.ts';
-import { STANDING_BY } from '../../core/wire-constants.ts';
+import { STANDING_BY } from '../../core/contract/wire-constants.ts';
 
 export interface Supervised {
   status(): ChildStatus;

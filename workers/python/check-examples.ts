@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ExampleRendering } from '../../core/contract.ts';
+import type { ExampleRendering } from '../../core/contract/contract.ts';
 import type { InstallOptions } from '../install/install.ts';
 import { askPython } from './run-program.ts';
 

@@ -1,6 +1,6 @@
 /** The GPU worker's programs beside the worker itself, which end with an answer: `python -m temper_gpu.process.NAME`. */
 import type { z } from 'zod';
-import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
+import { FAILURES, TemperError, type FailureType } from '../../core/contract/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
 import type { InstallOptions } from '../install/install.ts';

@@ -4,12 +4,12 @@
  */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 
-import { REWARDS_SIGNAL } from '../../core/external-rewards.ts';
-import { runWorkflowId } from '../../core/queues.ts';
+import { REWARDS_SIGNAL } from '../../core/rules/external-rewards.ts';
+import { runWorkflowId } from '../../core/names/queues.ts';
 import { runKey } from '../../store/layout.ts';
-import { listAwaited } from '../../store/records/awaited-groups.ts';
+import { listAwaited } from '../../store/records/rewards/awaited-groups.ts';
 import { readStored, RunFileSchema } from '../../store/records/file-schemas.ts';
-import { isEnded, listRuns, readState } from '../../store/records/run-reader.ts';
+import { isEnded, listRuns, readState } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 
 const ANSWER_WITHIN_MS = 5000;

@@ -1,6 +1,6 @@
 /** One request to a served policy: what the client asks, as an evaluation of its run would have asked it. */
-import { TemperError } from '../../core/failures.ts';
-import { DEADLINE_HEADER } from '../../core/wire-constants.ts';
+import { TemperError } from '../../core/contract/failures.ts';
+import { DEADLINE_HEADER } from '../../core/contract/wire-constants.ts';
 import type { EngineConnection, HttpAnswer } from '../../play/connections/engine-connection.ts';
 import type { Answerer } from '../../play/dialects/answer-request.ts';
 import { checkPolicy, parseCompletion, type Completion } from '../../play/recorder/answer.ts';

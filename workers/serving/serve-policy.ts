@@ -1,5 +1,5 @@
 /** Serves a policy over HTTP with a separate engine, in every dialect. */
-import { DEADLINE_HEADER } from '../../core/wire-constants.ts';
+import { DEADLINE_HEADER } from '../../core/contract/wire-constants.ts';
 import { answerRequest, type ModelReply, type ModelRequest } from '../../play/dialects/answer-request.ts';
 import type { KeyedServer } from '../../play/transports/keyed-server.ts';
 import { openServingHttp, type ServingOptions } from './serving-http.ts';

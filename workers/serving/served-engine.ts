@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
-import { FAILURES, TemperError, type FailureType } from '../../core/failures.ts';
+import { FAILURES, TemperError, type FailureType } from '../../core/contract/failures.ts';
 import { connectEngine, type EngineAddress, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import { collectLines, whenEnded } from '../process/command.ts';
 import { makeProjectFolders } from '../project/folders.ts';

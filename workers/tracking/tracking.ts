@@ -1,7 +1,7 @@
 /** The workflows that tell a run's targets, as clients start them and wait for them. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { TrackInput } from '../../core/contract-outbound.ts';
-import { storeQueue, trackWorkflowId } from '../../core/queues.ts';
+import type { TrackInput } from '../../core/contract/outbound.ts';
+import { storeQueue, trackWorkflowId } from '../../core/names/queues.ts';
 import { runResumedSignal } from '../../workflows/messages.ts';
 import type { trackRun, TrackRunInput } from '../../workflows/track-run.ts';
 import { patiently } from '../connection/connection.ts';

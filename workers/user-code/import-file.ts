@@ -1,7 +1,7 @@
 /** A person's file as a value: an agent, or the configuration, in TypeScript or JavaScript. */
 import { pathToFileURL } from 'node:url';
 
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 /** No TypeScript module imports JavaScript here: in a clone, tsx would read the `agent.ts` beside an `agent.js` instead. */

@@ -2,9 +2,9 @@
 import type { Contact } from '../../activities/contact.ts';
 import { createAgentActivities } from '../../activities/index.ts';
 import type { PauseDetector } from '../../activities/pause-detector.ts';
-import { badConfig } from '../../core/failures.ts';
-import type { PriceTable } from '../../core/prices.ts';
-import { rolloutQueue } from '../../core/queues.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import type { PriceTable } from '../../core/numbers/prices.ts';
+import { rolloutQueue } from '../../core/names/queues.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { connectEngine } from '../../play/connections/engine-connection.ts';
 import { checkProgram } from '../../play/programs/check-program.ts';
@@ -18,7 +18,7 @@ import { isRuler } from '../../play/judge/ruler.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WATCH_MS } from '../../play/resources/lease-holder.ts';
 import { endLeases, LeaseWatch } from '../../play/resources/leaked-leases.ts';
-import { Leases } from '../../store/records/leases.ts';
+import { Leases } from '../../store/records/groups/leases.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface WorkerActivities {

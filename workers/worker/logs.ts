@@ -1,7 +1,7 @@
 /** Logs: one JSON line each, with run, step and attempt if known. */
 import type { LogLevel, LogMetadata, Logger as TemporalLogger } from '@temporalio/worker';
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino';
-import { runOfWorkflowId } from '../../core/queues.ts';
+import { runOfWorkflowId } from '../../core/names/queues.ts';
 
 export type { Logger } from 'pino';
 

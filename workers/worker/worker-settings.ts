@@ -1,5 +1,5 @@
 /** Settings of a worker process: store and engine, from the local stack or from configuration. */
-import { badConfig } from '../../core/failures.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import type { Store } from '../../store/store.ts';
 import type { TemperConfig } from '../config/config.ts';

@@ -11,7 +11,7 @@ import {
 } from '@temporalio/worker';
 import { createContact } from '../../activities/contact.ts';
 import { startPauseDetector } from '../../activities/pause-detector.ts';
-import { storeQueue } from '../../core/queues.ts';
+import { storeQueue } from '../../core/names/queues.ts';
 import { wakeWaitingRuns } from '../rewards/wake-run.ts';
 import { openOutboundActivities } from './outbound-activities.ts';
 import { openAgentActivities } from './agent-activities.ts';
@@ -23,7 +23,7 @@ import { openConfiguredStore } from '../config/project-store.ts';
 import { createOutputLogger, temporalLogger, type Logger } from './logs.ts';
 import { engineSettings } from './worker-settings.ts';
 import { PATIENT_THREAD, workflowBundle } from './workflow-bundle.ts';
-import { CONTACT_MS } from '../../core/wire-constants.ts';
+import { CONTACT_MS } from '../../core/contract/wire-constants.ts';
 import { isPassing } from '../connection/connection.ts';
 
 export interface RunWorkerOptions {

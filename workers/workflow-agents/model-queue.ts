@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { Worker } from '@temporalio/worker';
-import { TemperError } from '../../core/failures.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import type { WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';
 import { clientOf, type TemporalServer } from './temporal-server.ts';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /** Plays one attempt by a workflow of the user's. */
 import { WorkflowNotFoundError } from '@temporalio/common';
 
-import { badConfig, TemperError } from '../../core/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { JudgedResult, RolloutContext, Scenario } from '../../play/agent.ts';
 import { attemptHooks } from '../../play/attempt-hooks.ts';
 import { workflowAttempt, type WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';

@@ -4,7 +4,7 @@ import { Client, type WorkflowClientInterceptor } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
-import { badConfig, type TemperError } from '../../core/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { failedCall, isPassing, REFUSED_CODES } from '../connection/connection.ts';
 
 export interface ServerOptions {

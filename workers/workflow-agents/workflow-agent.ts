@@ -1,5 +1,5 @@
 /** `temper-rl/temporal`: agents that are Temporal workflows of your own, played on workers of your own. */
-import { badConfig, type TemperError, showValue } from '../../core/failures.ts';
+import { badConfig, type TemperError, showValue } from '../../core/contract/failures.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
 import { checkOptions } from '../../sdk/options/check-options.ts';

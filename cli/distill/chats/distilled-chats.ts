@@ -1,7 +1,7 @@
 /** Examples from the best attempts by reward. */
-import { isAnswer, type ChatExample } from '../../../core/chat-examples.ts';
-import type { TrainedRoles } from '../../../core/contract.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
+import { isAnswer, type ChatExample } from '../../../core/text/chat-examples.ts';
+import type { TrainedRoles } from '../../../core/contract/contract.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
 
 type Message = Record<string, unknown>;
 

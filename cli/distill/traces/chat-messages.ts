@@ -2,7 +2,7 @@
  * Messages as libraries record them, in the form of chat completions. One reader for all: what differs is how a part of a
  * message is called, and no name means two things. What cannot be an example throws `Unreadable` with the reason.
  */
-import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 
 /** Why a call is no example, in words that are counted. */
 export class Unreadable extends Error {}

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 
 import { EXIT, UsageError } from '../../command-line/errors.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
-import { plural } from '../../../core/format.ts';
+import { plural } from '../../../core/reports/format.ts';
 import { distill, toLine } from '../chats/distilled-chats.ts';
 import { refuseExisting, writeWhole } from '../../command-line/files.ts';
 import { readLangfuse } from './langfuse-traces.ts';

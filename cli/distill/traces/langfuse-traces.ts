@@ -1,7 +1,7 @@
 /** Recorded calls of models in Langfuse, as spans, and their scores: https://api.reference.langfuse.com. */
 import { z } from 'zod';
 
-import { badConfig, TemperError } from '../../../core/failures.ts';
+import { badConfig, TemperError } from '../../../core/contract/failures.ts';
 import { callHttp } from '../../../outbound/http.ts';
 import { langfuseAccess, langfuseCaller } from '../../../outbound/trace/endpoint.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';

@@ -3,7 +3,7 @@
  * the events of its earlier versions), OpenInference, OpenLLMetry, the AI SDK's and Langfuse's own.
  */
 import type { PlainAttributes, PlainValue, ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
-import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import {
   checkEnds,
   membersIn,

@@ -1,7 +1,7 @@
 /** Spans of many traces as attempts: the calls of each conversation in order, with its score, and what was left out. */
-import { mean } from '../../../core/statistics.ts';
+import { mean } from '../../../core/numbers/statistics.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
-import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import { recordedCall, type RatedAttempt } from '../chats/distilled-chats.ts';
 import { Unreadable } from './chat-messages.ts';
 import { readCall, type TracedCall } from './span-calls.ts';

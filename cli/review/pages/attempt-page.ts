@@ -1,8 +1,8 @@
 /** The page behind a link: one attempt's conversation, and the form that gives its reward. */
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import { markup, type Html } from '../../pages/html.ts';
-import { formatNumber } from '../../../core/format.ts';
-import { MAX_BY, MAX_NOTE } from '../../../store/records/given-problems.ts';
+import { formatNumber } from '../../../core/reports/format.ts';
+import { MAX_BY, MAX_NOTE } from '../../../store/records/rewards/given-problems.ts';
 import { attemptHtml, textHtml } from './conversation.ts';
 import { page } from './page.ts';
 

@@ -2,9 +2,9 @@
  * A recorded conversation as HTML. All of it is data of models, tools and users: escaped, with control characters made
  * visible, each text in a block of its own, so that its direction ends with it. Images are named, never loaded.
  */
-import { plural } from '../../../core/format.ts';
+import { plural } from '../../../core/reports/format.ts';
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
-import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import { markup, type Html } from '../../pages/html.ts';
 import { printable } from '../../terminal/output.ts';
 

@@ -1,9 +1,9 @@
 /** Pages of a reviewer: two attempts side by side, or one, and the next question once it is answered. */
 import { commonLength, conversationOf, type Conversation } from '../../../store/records/judging/conversation.ts';
 import { markup, type Html } from '../../pages/html.ts';
-import { plural } from '../../../core/format.ts';
+import { plural } from '../../../core/reports/format.ts';
 import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions/questions.ts';
-import { MAX_BY, MAX_NOTE } from '../../../store/records/given-problems.ts';
+import { MAX_BY, MAX_NOTE } from '../../../store/records/rewards/given-problems.ts';
 import { FIELDS, SCORE } from './attempt-page.ts';
 import { attemptHtml, conversationHtml, toolsHtml } from './conversation.ts';
 import { page } from './page.ts';

@@ -1,11 +1,11 @@
 /** Questions about the attempts of a run, as its reviewers are asked them: pairs, or attempts that need a score. */
-import { formatAttemptId } from '../../../core/attempt-id.ts';
-import type { ExternalConfig, ReviewConfig } from '../../../core/contract.ts';
-import { answersTo, scoresOf } from '../../../core/review.ts';
-import { isClosed, listOpenSteps, type AwaitedGroup } from '../../../store/records/awaited-groups.ts';
-import { awaitedAttempts } from '../../../store/records/given-verdict.ts';
-import { comparisonsIn, planGroupPairs, scoresIn } from '../../../store/records/review-verdict.ts';
-import type { AttemptRecord } from '../../../store/records/trajectories.ts';
+import { formatAttemptId } from '../../../core/names/attempt-id.ts';
+import type { ExternalConfig, ReviewConfig } from '../../../core/contract/contract.ts';
+import { answersTo, scoresOf } from '../../../core/numbers/review.ts';
+import { isClosed, listOpenSteps, type AwaitedGroup } from '../../../store/records/rewards/awaited-groups.ts';
+import { awaitedAttempts } from '../../../store/records/rewards/given-verdict.ts';
+import { comparisonsIn, planGroupPairs, scoresIn } from '../../../store/records/rewards/review-verdict.ts';
+import type { AttemptRecord } from '../../../store/records/groups/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 import { ReviewQueue, type ReviewProgress, type ReviewQuestion } from './review-queue.ts';
 

@@ -1,5 +1,5 @@
 /** Questions that reviewers are asked: which is next for whom. */
-import type { ReviewRules } from '../../../core/review.ts';
+import type { ReviewRules } from '../../../core/numbers/review.ts';
 
 /** A pair, or an attempt that needs a score. `id` is its own in the run. */
 export interface ReviewQuestion {

@@ -1,7 +1,7 @@
 /** Requests of actions: what would happen, or, once confirmed, what has happened; a request that is sent again does nothing twice. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { badConfig } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/contract/failures.ts';
 import { commandOf } from '../../../operations/words.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
 import type { ActionRequest, ActionResult } from '../../../views/api/requests.ts';

@@ -1,17 +1,17 @@
 /** Starts a run from a checkpoint of another run, with the parent's configuration and the settings that were changed. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import type { RunConfig } from '../../../core/contract.ts';
-import { badConfig } from '../../../core/failures.ts';
-import { branchOfStep } from '../../../core/lineage.ts';
-import { NAME_PATTERN } from '../../../core/wire-constants.ts';
-import { policyName } from '../../../core/policy-name.ts';
+import type { RunConfig } from '../../../core/contract/contract.ts';
+import { badConfig } from '../../../core/contract/failures.ts';
+import { branchOfStep } from '../../../core/names/lineage.ts';
+import { NAME_PATTERN } from '../../../core/contract/wire-constants.ts';
+import { policyName } from '../../../core/names/policy-name.ts';
 import type { Place, Plan } from '../../../operations/operation.ts';
 import { requireServer } from '../../../operations/server.ts';
 import { parseSettings } from '../../../operations/settings.ts';
 import { startRun } from '../../../operations/start-run.ts';
 import { requireFound } from '../../../operations/steer-run.ts';
 import { shellText } from '../../../operations/words.ts';
-import { readRun } from '../../../store/records/run-reader.ts';
+import { readRun } from '../../../store/records/runs/run-reader.ts';
 import { forkedConfig } from '../../planning/inherited-config.ts';
 import { findParent } from '../../planning/find-parent.ts';
 

@@ -1,8 +1,8 @@
 /** The file of a run's agent, which the store does not name: found in the project by its code, or by its name. */
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve } from 'node:path';
-import { badConfig } from '../../../core/failures.ts';
-import type { RunFile } from '../../../store/records/run-reader.ts';
+import { badConfig } from '../../../core/contract/failures.ts';
+import type { RunFile } from '../../../store/records/runs/run-reader.ts';
 import { agentCodeSha256, findAgentFile } from '../../../workers/user-code/agent-code.ts';
 import { recallAgent } from '../../../workers/user-code/known-agents.ts';
 import { loadAgent, type AgentFile } from '../../planning/load-agent.ts';

@@ -1,6 +1,6 @@
 /** Chats with checkpoints, base models and hosted models. Nothing of them is stored. */
 import { PassThrough } from 'node:stream';
-import { badConfig, type TemperError } from '../../../core/failures.ts';
+import { badConfig, type TemperError } from '../../../core/contract/failures.ts';
 import { hostedAddress, nameMaxTokens } from '../../../play/connections/providers.ts';
 import { AnsweredCalls } from '../../../play/recorder/canonical.ts';
 import { checkRequest } from '../../../play/recorder/request.ts';

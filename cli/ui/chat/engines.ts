@@ -2,11 +2,11 @@
 import { EventEmitter, once } from 'node:events';
 import pLimit from 'p-limit';
 
-import { TemperError } from '../../../core/failures.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import type { Place } from '../../../operations/operation.ts';
 import type { EngineAddress } from '../../../play/connections/engine-connection.ts';
-import { isUnderWay, listRuns } from '../../../store/records/run-reader.ts';
-import { ServerRecord } from '../../../store/records/servers.ts';
+import { isUnderWay, listRuns } from '../../../store/records/runs/run-reader.ts';
+import { ServerRecord } from '../../../store/records/production/servers.ts';
 import type { Store } from '../../../store/store.ts';
 import { loadConfig, type TemperConfig } from '../../../workers/config/config.ts';
 import { trainedBase } from '../../../workers/config/loaded-base.ts';

@@ -1,15 +1,15 @@
 /** The model that a chat or a replay names: a checkpoint, a run's base model, or a hosted model. */
-import { badConfig, type TemperError } from '../../../core/failures.ts';
-import { parseTrainedName } from '../../../core/policy-name.ts';
-import type { RolloutConfig } from '../../../core/contract.ts';
+import { badConfig, type TemperError } from '../../../core/contract/failures.ts';
+import { parseTrainedName } from '../../../core/names/policy-name.ts';
+import type { RolloutConfig } from '../../../core/contract/contract.ts';
 import {
   findHostedModel,
   PROVIDER_NAMES,
   type Environment,
   type HostedModel,
 } from '../../../play/connections/providers.ts';
-import { findConfiguredCheckpoint, findTrainedPolicy } from '../../../store/records/find-policy.ts';
-import { readManifest } from '../../../store/records/run-reader.ts';
+import { findConfiguredCheckpoint, findTrainedPolicy } from '../../../store/records/runs/find-policy.ts';
+import { readManifest } from '../../../store/records/runs/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import type { LoadedPolicy } from '../../players/start-policy-engine.ts';
 

@@ -1,9 +1,9 @@
 /** One streamed answer of an OpenAI-compatible server. What the model wrote is passed on as text and nothing else. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LineSplitter } from '../../../core/lines.ts';
-import { TemperError } from '../../../core/failures.ts';
-import { readBoundedText } from '../../../core/read-bounded.ts';
-import { MAX_ANSWER_BYTES } from '../../../core/wire-constants.ts';
+import { LineSplitter } from '../../../core/text/lines.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
+import { readBoundedText } from '../../../core/text/read-bounded.ts';
+import { MAX_ANSWER_BYTES } from '../../../core/contract/wire-constants.ts';
 import { chatUrl, type EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { readUsed } from '../../../play/connections/providers.ts';
 import { excerpt } from '../../../play/recorder/send.ts';

@@ -1,10 +1,10 @@
 /** Answers of one run for an export: its overview whole, and the attempts of some of its steps. */
-import { formatGroupId } from '../../../core/attempt-id.ts';
-import { plural } from '../../../core/format.ts';
+import { formatGroupId } from '../../../core/names/attempt-id.ts';
+import { plural } from '../../../core/reports/format.ts';
 import type { AttemptsView, GroupView, StepView } from '../../../views/api/attempt-views.ts';
 import type { CurveView } from '../../../views/api/run-views.ts';
 import { NotFound } from '../../../views/context/context.ts';
-import { sampleEvenly } from '../../../core/statistics.ts';
+import { sampleEvenly } from '../../../core/numbers/statistics.ts';
 import type { SiteWriter } from './site-writer.ts';
 
 /** Answer of a view by its path. */

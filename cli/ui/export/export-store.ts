@@ -1,8 +1,8 @@
 /** `temper ui --export DIR`: the pages as files that open without a server, with as much of each run as the report has. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { formatBytes, plural } from '../../../core/format.ts';
-import { listRuns } from '../../../store/records/run-reader.ts';
+import { formatBytes, plural } from '../../../core/reports/format.ts';
+import { listRuns } from '../../../store/records/runs/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import type { RunRow } from '../../../views/api/run-views.ts';
 import type { ServerInfo } from '../../../views/api/requests.ts';

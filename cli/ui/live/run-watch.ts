@@ -1,7 +1,7 @@
 /** Whether runs of a store have changed, by what is cheap to read: their state, and how many groups they have played. */
-import type { RunState } from '../../../core/contract.ts';
+import type { RunState } from '../../../core/contract/contract.ts';
 import { childNames } from '../../../store/records/children.ts';
-import { isEnded, readState } from '../../../store/records/run-reader.ts';
+import { isEnded, readState } from '../../../store/records/runs/run-reader.ts';
 import { groupsPrefix, RUNS_PREFIX } from '../../../store/layout.ts';
 import type { Store } from '../../../store/store.ts';
 import { runCacheOf } from '../../../views/runs/run-cache.ts';

@@ -1,13 +1,13 @@
 /** The recorded attempt that a replay is made of. */
-import { parseAttemptId, parseEvalAttemptId } from '../../../core/attempt-id.ts';
-import type { RolloutConfig } from '../../../core/contract.ts';
-import { badConfig } from '../../../core/failures.ts';
-import { configAt } from '../../../core/settings.ts';
+import { parseAttemptId, parseEvalAttemptId } from '../../../core/names/attempt-id.ts';
+import type { RolloutConfig } from '../../../core/contract/contract.ts';
+import { badConfig } from '../../../core/contract/failures.ts';
+import { configAt } from '../../../core/rules/settings.ts';
 import type { Scenario } from '../../../play/agent.ts';
 import { callName } from '../../../play/recorder/recorded-calls.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { evalRolloutsKey, rolloutsKey, type StepPlace } from '../../../store/layout.ts';
-import { readAllChanges } from '../../../store/records/lineage.ts';
+import { readAllChanges } from '../../../store/records/runs/lineage.ts';
 import {
   readEvalRollouts,
   readGroup,
@@ -15,8 +15,8 @@ import {
   readStoredScenarios,
   requireRun,
   type RunFile,
-} from '../../../store/records/run-reader.ts';
-import type { AttemptRecord, RolloutHeader } from '../../../store/records/trajectories.ts';
+} from '../../../store/records/runs/run-reader.ts';
+import type { AttemptRecord, RolloutHeader } from '../../../store/records/groups/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 
 export interface ReplayedOrigin {

@@ -3,14 +3,14 @@
  * runs from its beginning; calls before the turn get their recorded answers.
  */
 import { relative } from 'node:path';
-import { badConfig, TemperError } from '../../../core/failures.ts';
-import { plural } from '../../../core/format.ts';
-import { hashOf } from '../../../core/hashes.ts';
+import { badConfig, TemperError } from '../../../core/contract/failures.ts';
+import { plural } from '../../../core/reports/format.ts';
+import { hashOf } from '../../../core/text/hashes.ts';
 import { connectByKeys } from '../../../play/hosted/connect-hosted.ts';
 import { openAgentResources } from '../../../play/resources/agent-resources.ts';
 import { playSingle } from '../../../play/single-attempt.ts';
-import { publishReplay, readReplay, replayId, type NewReplay } from '../../../store/records/replays.ts';
-import type { AttemptRecord, CallRecord } from '../../../store/records/trajectories.ts';
+import { publishReplay, readReplay, replayId, type NewReplay } from '../../../store/records/groups/replays.ts';
+import type { AttemptRecord, CallRecord } from '../../../store/records/groups/trajectories.ts';
 import type { Plan } from '../../../operations/operation.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Engines, UiPlace } from '../chat/engines.ts';

@@ -1,5 +1,5 @@
 /** Of a replay: the journal that answers the calls before the turn, and the model that answers from there on. */
-import { CALL_HEADER } from '../../../core/wire-constants.ts';
+import { CALL_HEADER } from '../../../core/contract/wire-constants.ts';
 import { connectEngine, type EngineConnection, type HttpAnswer } from '../../../play/connections/engine-connection.ts';
 import { hostedAddress, nameMaxTokens, type HostedModel } from '../../../play/connections/providers.ts';
 import { describeDifference, differencesOf } from '../../../play/replay/difference.ts';
@@ -7,7 +7,12 @@ import { firstChoices, journalOf } from '../../../play/replay/saved-attempt.ts';
 import { checkPolicy, parseCompletion, type Completion } from '../../../play/recorder/answer.ts';
 import { callName } from '../../../play/recorder/recorded-calls.ts';
 import type { Recorder } from '../../../play/recorder/recorder.ts';
-import type { AttemptRecord, CallRecord, CallRequest, HostedCallRecord } from '../../../store/records/trajectories.ts';
+import type {
+  AttemptRecord,
+  CallRecord,
+  CallRequest,
+  HostedCallRecord,
+} from '../../../store/records/groups/trajectories.ts';
 
 /** Of the attempt's calls the first `count`; of hosted models every answer, whenever the agent asks for it again. */
 export function journalBefore({ attempt, calls, hostedCalls = [] }: AttemptRecord, count: number): Uint8Array {

@@ -14,7 +14,7 @@ import { Admission, checkJson, checkOrigin, NEW_LINK } from './admission.ts';
 import { chooseEncoding, jsonBody, type Body, compress } from './compress.ts';
 import { HTML_TYPE, messagePage, PAGE, SAFE_HEADERS } from './page.ts';
 import { createHash } from 'node:crypto';
-import { TemperError, type FailureType } from '../../../core/failures.ts';
+import { TemperError, type FailureType } from '../../../core/contract/failures.ts';
 import type { ApiError } from '../../../views/api/requests.ts';
 import { NotFound } from '../../../views/context/context.ts';
 import { UsageError, WorkFailed } from '../../command-line/errors.ts';

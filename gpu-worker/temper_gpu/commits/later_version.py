@@ -1,5 +1,5 @@
 """Values that a later version of Temper wrote or sent: valid, but unreadable for this version. The rules are those of
-core/failures.ts and core/contract-values.ts."""
+core/contract/failures.ts and core/contract/values.ts."""
 
 from typing import Any
 

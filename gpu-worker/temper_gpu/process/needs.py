@@ -46,7 +46,7 @@ LEAST_MICRO_BATCH = 512
 LEAST_KEPT = 4096
 # Parts of vLLM that it can release.
 VLLM_WEIGHTS, VLLM_ADAPTERS, VLLM_CACHE = "vLLM's weights", "vLLM's adapters", "vLLM's key-value cache"
-# The default adapter of a run (core/run-defaults.ts).
+# The default adapter of a run (core/rules/run-defaults.ts).
 USUAL_LORA = LoraConfig(rank=16, alpha=32, target_modules=None)
 
 
@@ -87,8 +87,8 @@ def open_machine(engine: EngineSettings, device: torch.device) -> Machine:
 
 
 def require_same_weights(engine: EngineSettings) -> None:
-    """Refuses settings that sample from other weights than they train on. `core/engine-rules.ts` checks temper's own
-    settings; this covers settings written by hand."""
+    """Refuses settings that sample from other weights than they train on. `core/rules/engine-rules.ts` checks temper's
+    own settings; this covers settings written by hand."""
     if engine.load_in4bit and (engine.kind == "vllm" or engine.shard_base_model):
         other = "the embedded engine" if engine.kind == "vllm" else "a whole base model on each device"
         raise TemperError("BadConfig", f"loadIn4bit must come with {other}; leave it out")

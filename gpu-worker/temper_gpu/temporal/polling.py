@@ -54,7 +54,7 @@ async def poll_forever(
 
 
 async def store_queue(store: Store, name: str) -> str:
-    """The task queue of this store (core/queues.ts). Waits while the store is unavailable."""
+    """The task queue of this store (core/names/queues.ts). Waits while the store is unavailable."""
     while True:
         try:
             return f"{name}/{await asyncio.to_thread(store_id, store)}"

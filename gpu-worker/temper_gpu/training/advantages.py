@@ -16,7 +16,7 @@ Truncated attempts: `mask` counts them in the mean and trains none of them, `pen
 their group at every turn (never above the mean, so never a positive advantage), `keep` treats them like the others.
 
 Overlong attempts: their reward is reduced by the cost of their length in the group's verdict
-(`core/shaped-rewards.ts`).
+(`core/plan/shaped-rewards.ts`).
 """
 
 from collections.abc import Sequence

@@ -13,7 +13,8 @@ from temper_gpu.contract import MAX_ROLLOUT_BYTES, STORE_KEYS, GroupRef, TrainIn
 from temper_gpu.failures import TemperError
 from temper_gpu.store import Store
 
-# Unpacked; as much in `store/records/trajectories.ts`. Two megabytes of a foreign store can unpack to two gigabytes.
+# Unpacked; as much in `store/records/groups/trajectories.ts`. Two megabytes of a foreign store can unpack to two
+# gigabytes.
 _GZIP = 31
 # Sums of larger numbers may overflow.
 MOST_REWARD = 1e300

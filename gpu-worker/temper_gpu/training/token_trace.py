@@ -1,7 +1,7 @@
 """Numbers that a step computed of each sampled token, for display: a file beside the commit, outside every hash.
 
 No pass is made for it. Log-probabilities are those that were scored before the first update, or else those of the first
-update that has the token. `store/records/token-trace.ts` reads the file.
+update that has the token. `store/records/groups/token-trace.ts` reads the file.
 Shapes: F sampled tokens of a policy's rows, or of an update; N those of one micro-batch; C calls, one after the other.
 """
 

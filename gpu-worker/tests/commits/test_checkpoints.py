@@ -48,7 +48,7 @@ def test_canonical_json_is_sorted_compact_and_has_no_nan():
 
 
 def test_canonical_json_is_that_of_typescript():
-    fixture = json.loads((Path(__file__).parents[3] / "test/core/canonical.json").read_text())
+    fixture = json.loads((Path(__file__).parents[3] / "test/core/text/canonical.json").read_text())
     assert canonical_json(fixture["value"]).decode() == fixture["canonical"] + "\n"
 
 

@@ -171,7 +171,7 @@ def small() -> PreTrainedTokenizerFast:
 
 
 def test_the_file_is_the_one_that_typescript_reads():
-    """`test/store/records/vocabulary.test.ts` reads it; other versions of zlib pack it otherwise."""
+    """`test/store/records/runs/vocabulary.test.ts` reads it; other versions of zlib pack it otherwise."""
     known = base64.b64decode(json.loads(SHARED.read_text())["base64"])
     assert gzip.decompress(vocabulary_bytes(small())) == gzip.decompress(known)
 

@@ -15,8 +15,8 @@ from temper_gpu.training.step import train_step
 from tests.training.samples import sampled_groups, train_config, write_group
 from tests.training.test_step_by_hand import ADAPTER, TablePolicy
 
-# test/store/records/group-result.test.ts holds the verdict to the same file.
-CASES = json.loads((Path(__file__).parents[3] / "test/store/records/shaped-rewards.json").read_text())
+# test/store/records/groups/group-result.test.ts holds the verdict to the same file.
+CASES = json.loads((Path(__file__).parents[3] / "test/store/records/groups/shaped-rewards.json").read_text())
 
 
 def attempt_of(played: dict[str, Any], cost: float) -> Attempt:

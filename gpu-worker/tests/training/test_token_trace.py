@@ -252,7 +252,7 @@ def test_a_step_that_is_refused_leaves_no_file(store: FileStore):
 
 
 def test_the_file_is_the_one_that_typescript_reads():
-    """`test/store/records/token-trace.test.ts` reads it."""
+    """`test/store/records/groups/token-trace.test.ts` reads it."""
     attempts = [Attempt(1.0, False, [], place=place) for place in (0, 3)]
     groups = [Group(0, attempts), Group(5, attempts[1:], branch=1, step=2)]
     rows = [

@@ -1,11 +1,11 @@
 /** The files of a deployment: an adapter in PEFT's format as it was committed, with what a target wants to know of it. */
 import { createHash } from 'node:crypto';
 
-import type { BlobRef } from '../../../core/contract.ts';
+import type { BlobRef } from '../../../core/contract/contract.ts';
 import { decodeJson } from '../../../store/bytes/json.ts';
-import { readTemplate } from '../../../store/records/chat-templates.ts';
-import type { RecordedDeployment } from '../../../store/records/deployments.ts';
-import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
+import { readTemplate } from '../../../store/records/runs/chat-templates.ts';
+import type { RecordedDeployment } from '../../../store/records/production/deployments.ts';
+import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/runs/peft-adapter.ts';
 import type { Store } from '../../../store/store.ts';
 import type { DeployFile } from './target.ts';
 

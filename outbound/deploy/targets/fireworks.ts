@@ -2,10 +2,10 @@
  * Fireworks: a model under a name of the user's choice, its files by signed addresses, and their validation, without which
  * it stays unusable. A deployment of the base model then loads it.
  */
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { badConfig, TemperError } from '../../../core/failures.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
-import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import { badConfig, TemperError } from '../../../core/contract/failures.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
+import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/runs/peft-adapter.ts';
 import { callHttp, type HttpCaller } from '../../http.ts';
 import { readShape, readDeployedTemplate } from './files.ts';
 import { modelName } from './names.ts';

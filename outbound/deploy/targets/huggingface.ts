@@ -6,11 +6,11 @@ import { createHash } from 'node:crypto';
 
 import type { uploadFiles } from '@huggingface/hub';
 
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { badConfig, TemperError } from '../../../core/failures.ts';
-import { readBoundedText } from '../../../core/read-bounded.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
-import { PEFT_WEIGHTS_FILE } from '../../../store/records/peft-adapter.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import { badConfig, TemperError } from '../../../core/contract/failures.ts';
+import { readBoundedText } from '../../../core/text/read-bounded.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
+import { PEFT_WEIGHTS_FILE } from '../../../store/records/runs/peft-adapter.ts';
 import { callHttp, explainRefusal, explainSilence, type HttpCaller } from '../../http.ts';
 import { CARD, inMemory } from './files.ts';
 import { stepName } from './names.ts';

@@ -1,5 +1,5 @@
 /** Names of checkpoints at targets, which allow fewer characters than `run~branch@step`. */
-import type { Policy } from '../../../core/policy-name.ts';
+import type { Policy } from '../../../core/names/policy-name.ts';
 
 /** `step12`, on a branch b > 0 `branch1-step12`: tags and aliases. */
 export function stepName({ branch, step }: Pick<Policy, 'branch' | 'step'>): string {

@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 
-import { withoutSlash } from '../../../core/addresses.ts';
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { TemperError } from '../../../core/failures.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import { withoutSlash } from '../../../core/names/addresses.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import { callHttp, type HttpCaller } from '../../http.ts';
 import { modelName } from './names.ts';
 import type { DeployTarget, StageContext } from './target.ts';

@@ -1,10 +1,10 @@
 /** A folder of a bucket in PEFT's format: files are write-once, and the manifest, which names them by hash, is the last. */
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { TemperError } from '../../../core/failures.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import type { Store } from '../../../store/store.ts';
 import { CARD } from './files.ts';
 import type { DeployFile, DeployTarget, StageContext } from './target.ts';

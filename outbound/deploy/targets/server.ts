@@ -4,10 +4,10 @@
  */
 import { z } from 'zod';
 
-import { withoutSlash } from '../../../core/addresses.ts';
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { TemperError } from '../../../core/failures.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import { withoutSlash } from '../../../core/names/addresses.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import { callHttp } from '../../http.ts';
 import { modelName } from './names.ts';
 import type { DeployTarget, StageContext } from './target.ts';

@@ -1,5 +1,5 @@
 /** Hosted services that targets call and `temper doctor` asks. Their own clients read the same variables. */
-import { withoutSlash } from '../../../core/addresses.ts';
+import { withoutSlash } from '../../../core/names/addresses.ts';
 import { requireKey, type HttpCaller } from '../../http.ts';
 
 interface Service {

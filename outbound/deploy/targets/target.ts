@@ -1,5 +1,5 @@
 /** A deployment's target: stages, each of which finds what an earlier try made before it makes anything. */
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import type { Store } from '../../../store/store.ts';
 
 /** OpenAI-compatible chat completions of what was deployed. */

@@ -3,11 +3,11 @@
  * it on a dedicated endpoint of its base model. The interface has no key for idempotence: a job is found by its
  * description, which names the deployment.
  */
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { TemperError } from '../../../core/failures.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { presignObject } from '../../../store/bytes/s3-client.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import { callHttp, requireKey } from '../../http.ts';
 import { modelName } from './names.ts';
 import type { DeployTarget, DeployStage, StageContext, StageOutcome } from './target.ts';

@@ -6,10 +6,10 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join, posix } from 'node:path';
 
-import { withoutSlash } from '../../../core/addresses.ts';
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import { badConfig, TemperError } from '../../../core/failures.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import { withoutSlash } from '../../../core/names/addresses.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import { badConfig, TemperError } from '../../../core/contract/failures.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import { callHttp, type HttpCaller } from '../../http.ts';
 import { modelName, stepName } from './names.ts';
 import type { DeployTarget, DeployStage, StageContext } from './target.ts';

@@ -1,7 +1,7 @@
 /** An artifact of type `lora` that W&B Inference serves by its name. */
-import { withoutSlash } from '../../../core/addresses.ts';
-import type { DeployOptions } from '../../../core/contract-deploy.ts';
-import type { Made, RecordedDeployment } from '../../../store/records/deployments.ts';
+import { withoutSlash } from '../../../core/names/addresses.ts';
+import type { DeployOptions } from '../../../core/contract/deploy.ts';
+import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import { requireKey } from '../../http.ts';
 import { logArtifact } from '../../track/wandb-artifact.ts';
 import { modelName, stepName } from './names.ts';

@@ -1,10 +1,10 @@
 /** Compares the runs that two stores have under a name; distinguishes damage on one side from a difference. */
-import { describeConfigDifferences } from '../../../core/config-differences.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { describeConfigDifferences } from '../../../core/rules/config-differences.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { decodeJson } from '../../bytes/json.ts';
 import { manifestKey, preparedKey, runKey } from '../../layout.ts';
-import { parseCommit } from '../manifest.ts';
-import { readNotedHash, type RunFile } from '../run-reader.ts';
+import { parseCommit } from '../runs/manifest.ts';
+import { readNotedHash, type RunFile } from '../runs/run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { RunContents, StepContents } from './contents.ts';

@@ -1,16 +1,16 @@
 /** Objects of a run to copy, in order: at every moment the copy is a run that stopped earlier, or no run yet. */
-import type { BlobRef, RunState } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
+import type { BlobRef, RunState } from '../../../core/contract/contract.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { blobRef } from '../../bytes/sha256.ts';
-import { readRunTemplate } from '../chat-templates.ts';
+import { readRunTemplate } from '../runs/chat-templates.ts';
 import { childNumbers } from '../children.ts';
 import * as layout from '../../layout.ts';
 import type { StepPlace } from '../../layout.ts';
-import { parseCommit, weightsOf, type Commit } from '../manifest.ts';
-import { blobsOfConfig, blobsOfStep } from '../references.ts';
-import { readPrepared, readState, requireRunFile } from '../run-reader.ts';
-import { blobsOfScenarios } from '../scenario-files.ts';
-import { findVocabulary } from '../vocabulary.ts';
+import { parseCommit, weightsOf, type Commit } from '../runs/manifest.ts';
+import { blobsOfConfig, blobsOfStep } from '../runs/references.ts';
+import { readPrepared, readState, requireRunFile } from '../runs/run-reader.ts';
+import { blobsOfScenarios } from '../runs/scenario-files.ts';
+import { findVocabulary } from '../runs/vocabulary.ts';
 import type { Store } from '../../store.ts';
 
 export interface StepContents extends StepPlace {

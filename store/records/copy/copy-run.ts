@@ -4,16 +4,16 @@
  */
 import pLimit from 'p-limit';
 
-import type { BlobRef, RunState } from '../../../core/contract.ts';
-import { badConfig, TemperError } from '../../../core/failures.ts';
+import type { BlobRef, RunState } from '../../../core/contract/contract.ts';
+import { badConfig, TemperError } from '../../../core/contract/failures.ts';
 import * as layout from '../../layout.ts';
-import { refuseDeleted } from '../deletions.ts';
-import type { Commit } from '../manifest.ts';
-import { blobsWith, isPruned, markPruned, readPruned, type Pruned } from '../pruned.ts';
-import { isEnded, readState } from '../run-reader.ts';
+import { refuseDeleted } from '../runs/deletions.ts';
+import type { Commit } from '../runs/manifest.ts';
+import { blobsWith, isPruned, markPruned, readPruned, type Pruned } from '../runs/pruned.ts';
+import { isEnded, readState } from '../runs/run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
-import { decodeRollouts } from '../trajectories.ts';
+import { decodeRollouts } from '../groups/trajectories.ts';
 import { compareRuns, isBrokenJson, isEqual } from './compare.ts';
 import { namedHashes, readContents, requireWhole, type RunContents, type StepContents } from './contents.ts';
 

@@ -1,6 +1,6 @@
 /** Conversations, which a judge compares, and how a recorded attempt becomes one. */
-import { canonicalJson, hashOf } from '../../../core/hashes.ts';
-import { inPlayOrder, type AttemptRecord, type CallRecord, type ChatMessage } from '../trajectories.ts';
+import { canonicalJson, hashOf } from '../../../core/text/hashes.ts';
+import { inPlayOrder, type AttemptRecord, type CallRecord, type ChatMessage } from '../groups/trajectories.ts';
 
 /** One attempt at a task. */
 export interface Conversation {

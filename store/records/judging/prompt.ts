@@ -1,5 +1,5 @@
 /** The prompt of a judge: the rubric and the rules in one message, all attempts, quoted, in the other. */
-import { hashOf } from '../../../core/hashes.ts';
+import { hashOf } from '../../../core/text/hashes.ts';
 import {
   commonLength,
   distinctAttempts,

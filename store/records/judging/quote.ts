@@ -2,7 +2,7 @@
  * Conversations as a judge reads them: one line of JSON for each message. Whatever stands in a text, its line has no
  * line break, no angle bracket and no invisible character: no text can end the block that it stands in, or open another.
  */
-import type { ChatMessage } from '../trajectories.ts';
+import type { ChatMessage } from '../groups/trajectories.ts';
 import { essence } from './conversation.ts';
 
 /** `<`, `>` and `&` of tags; control and format characters (directions, zero widths, tags); line and paragraph separators. */

@@ -1,10 +1,10 @@
 /** All manifests of a run, and whether each is the one that its successor names as its parent. */
-import { listSteps } from '../checkpoints.ts';
+import { listSteps } from '../runs/checkpoints.ts';
 import { childNumbers } from '../children.ts';
-import type { GroupRef } from '../../../core/contract.ts';
+import type { GroupRef } from '../../../core/contract/contract.ts';
 import { branchesPrefix, groupsPrefix, manifestKey, placeOfGroup, type StepPlace } from '../../layout.ts';
-import { parseCommit, type Commit } from '../manifest.ts';
-import { listRuns, readNotedHash } from '../run-reader.ts';
+import { parseCommit, type Commit } from '../runs/manifest.ts';
+import { listRuns, readNotedHash } from '../runs/run-reader.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';

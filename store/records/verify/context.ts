@@ -1,9 +1,9 @@
-import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract.ts';
-import { leagueAtStart } from '../../../core/plan-league.ts';
-import { policiesAtStart, positionAt, type RunPosition } from '../../../core/plan-step.ts';
-import { configAt } from '../../../core/settings.ts';
+import type { Checkpoint, Prepared, RunConfig, SettingChange } from '../../../core/contract/contract.ts';
+import { leagueAtStart } from '../../../core/plan/league.ts';
+import { policiesAtStart, positionAt, type RunPosition } from '../../../core/plan/step.ts';
+import { configAt } from '../../../core/rules/settings.ts';
 import type { Store } from '../../store.ts';
-import type { DecidedGroup } from '../step-verdict.ts';
+import type { DecidedGroup } from '../groups/step-verdict.ts';
 import type { Findings } from './findings.ts';
 
 /** State that the parts of a verification share. */

@@ -1,12 +1,12 @@
-import { EvalResult, firstIssue, isFromLaterVersion } from '../../../core/contract.ts';
-import { laterVersion, TemperError } from '../../../core/failures.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
-import { planEvaluation } from '../../../core/plan-evaluation.ts';
-import type { RunPosition } from '../../../core/plan-step.ts';
-import { summariseEval } from '../eval-result.ts';
+import { EvalResult, firstIssue, isFromLaterVersion } from '../../../core/contract/contract.ts';
+import { laterVersion, TemperError } from '../../../core/contract/failures.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
+import { planEvaluation } from '../../../core/plan/evaluation.ts';
+import type { RunPosition } from '../../../core/plan/step.ts';
+import { summariseEval } from '../groups/eval-result.ts';
 import { decodeJson } from '../../bytes/json.ts';
 import { evalKey, evalRolloutsKey, type StepPlace } from '../../layout.ts';
-import { parseRollouts, type StoredRollouts } from '../group-files.ts';
+import { parseRollouts, type StoredRollouts } from '../groups/group-files.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 
 interface EvalFile {

@@ -1,5 +1,5 @@
 /** Findings of a verification: objects checked, and problems. */
-import { isUnreadable } from '../../../core/failures.ts';
+import { isUnreadable } from '../../../core/contract/failures.ts';
 
 const CHECKS = [
   'run files',

@@ -1,11 +1,11 @@
 /** Checks the ledger of rewards that a group was given from outside, and that its verdict follows from it. */
-import { canonicalJson } from '../../../core/hashes.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
 import { givenKey, givenPrefix, judgedKey, type GroupPlace } from '../../layout.ts';
 import { childNumbers } from '../children.ts';
-import { givenIn, readGiven } from '../given-rewards.ts';
-import { judgeByGiven, type GivenRules } from '../given-verdict.ts';
-import type { StoredRollouts } from '../group-files.ts';
-import type { Judged } from '../trajectories.ts';
+import { givenIn, readGiven } from '../rewards/given-rewards.ts';
+import { judgeByGiven, type GivenRules } from '../rewards/given-verdict.ts';
+import type { StoredRollouts } from '../groups/group-files.ts';
+import type { Judged } from '../groups/trajectories.ts';
 import type { VerifyContext } from './context.ts';
 
 /** `judged`: null if the group is not decided yet. */

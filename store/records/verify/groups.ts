@@ -1,21 +1,21 @@
 /** Checks a step's groups: files against their hashes, verdicts against rollouts, both against the plan. */
 import pLimit from 'p-limit';
 
-import type { GroupResult, RolloutInput, RunConfig } from '../../../core/contract.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
-import { dealConversations, planGathered, planGathering, type GatheredGroup } from '../../../core/plan-production.ts';
-import { planGroups, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan-step.ts';
-import { hasWindow, planTopUp } from '../../../core/plan-window.ts';
-import { adapterOf } from '../../../core/policy-name.ts';
-import { SCHEMA_DEFAULTS } from '../../../core/schema-defaults.ts';
-import { isSupervisedStep } from '../../../core/supervised.ts';
+import type { GroupResult, RolloutInput, RunConfig } from '../../../core/contract/contract.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
+import { dealConversations, planGathered, planGathering, type GatheredGroup } from '../../../core/plan/production.ts';
+import { planGroups, trainedGroups, type RewardRules, type RunPosition } from '../../../core/plan/step.ts';
+import { hasWindow, planTopUp } from '../../../core/plan/window.ts';
+import { adapterOf } from '../../../core/names/policy-name.ts';
+import { SCHEMA_DEFAULTS } from '../../../core/contract/schema-defaults.ts';
+import { isSupervisedStep } from '../../../core/rules/supervised.ts';
 import { childNames } from '../children.ts';
-import { parseRollouts, parseJudged, type StoredRollouts, type StoredVerdict } from '../group-files.ts';
-import { judgeByAgent, summariseUnjudged } from '../group-result.ts';
-import { decideGroup, type DecidedGroup } from '../step-verdict.ts';
+import { parseRollouts, parseJudged, type StoredRollouts, type StoredVerdict } from '../groups/group-files.ts';
+import { judgeByAgent, summariseUnjudged } from '../groups/group-result.ts';
+import { decideGroup, type DecidedGroup } from '../groups/step-verdict.ts';
 import { groupsPrefix, judgedKey, rolloutsKey, type GroupPlace } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
-import type { CallRecord, Judged, Rollouts } from '../trajectories.ts';
+import type { CallRecord, Judged, Rollouts } from '../groups/trajectories.ts';
 import type { NamedGroup, StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 import { verifyGiven } from './given.ts';

@@ -1,9 +1,9 @@
 /** Compares `position.json` of a step with the position that follows from the groups and commits up to it. */
-import type { Position } from '../../../core/contract.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
-import { storePosition, type RunPosition } from '../../../core/plan-step.ts';
+import type { Position } from '../../../core/contract/contract.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
+import { storePosition, type RunPosition } from '../../../core/plan/step.ts';
 import { positionKey } from '../../layout.ts';
-import { readStepPosition } from '../positions.ts';
+import { readStepPosition } from '../runs/positions.ts';
 import type { StoredStep } from './chain.ts';
 import type { VerifyContext } from './context.ts';
 

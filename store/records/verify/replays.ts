@@ -1,10 +1,10 @@
 /** Checks what is beside a run's steps: replays, with the attempts that they were made of, and recordings. */
-import { parseAttemptId, parseEvalAttemptId } from '../../../core/attempt-id.ts';
+import { parseAttemptId, parseEvalAttemptId } from '../../../core/names/attempt-id.ts';
 import { evalRolloutsKey, recordingChunkPrefix, replayKey, rolloutsKey } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
-import { listChunks, readChunk } from '../recordings.ts';
-import { listReplays, readReplay } from '../replays.ts';
+import { listChunks, readChunk } from '../production/recordings.ts';
+import { listReplays, readReplay } from '../groups/replays.ts';
 import type { Findings } from './findings.ts';
 
 export async function verifyReplays(store: Store, run: string, findings: Findings): Promise<void> {

@@ -1,16 +1,16 @@
 /** Files of the whole run: its configuration, scenarios and state. Others that are only for display are not verified. */
 import type { z } from 'zod';
 
-import type { Prepared, RunConfig, RunState } from '../../../core/contract.ts';
-import { isUnreadable, TemperError } from '../../../core/failures.ts';
+import type { Prepared, RunConfig, RunState } from '../../../core/contract/contract.ts';
+import { isUnreadable, TemperError } from '../../../core/contract/failures.ts';
 import { parseStored, PreparedFileSchema, RunFileSchema } from '../file-schemas.ts';
 import { decodeJson, decodeJsonLines } from '../../bytes/json.ts';
 import { blobKey, preparedKey, runKey, scenarioPartsKey, stateKey } from '../../layout.ts';
-import { readRunTemplate } from '../chat-templates.ts';
-import { readDataset } from '../datasets.ts';
-import { blobsOfConfig } from '../references.ts';
-import { parseState, renamed, REWRITTEN } from '../run-reader.ts';
-import { openScenarioFile, type ScenarioFile } from '../scenario-files.ts';
+import { readRunTemplate } from '../runs/chat-templates.ts';
+import { readDataset } from '../runs/datasets.ts';
+import { blobsOfConfig } from '../runs/references.ts';
+import { parseState, renamed, REWRITTEN } from '../runs/run-reader.ts';
+import { openScenarioFile, type ScenarioFile } from '../runs/scenario-files.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
 import type { Findings } from './findings.ts';

@@ -1,9 +1,9 @@
 /** Checks a step's verdict: the groups that it took from its window, which earlier steps may have dealt. */
-import type { GroupResult, OpenGroup, RunConfig } from '../../../core/contract.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
-import { planGroups, type RunPosition } from '../../../core/plan-step.ts';
-import { chooseKnown, hasWindow, isFresh, planJudging, withPlayed, withResults } from '../../../core/plan-window.ts';
-import { isSupervisedStep } from '../../../core/supervised.ts';
+import type { GroupResult, OpenGroup, RunConfig } from '../../../core/contract/contract.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
+import { planGroups, type RunPosition } from '../../../core/plan/step.ts';
+import { chooseKnown, hasWindow, isFresh, planJudging, withPlayed, withResults } from '../../../core/plan/window.ts';
+import { isSupervisedStep } from '../../../core/rules/supervised.ts';
 import { placeOfGroup, rolloutsKey, stepVerdictKey } from '../../layout.ts';
 import {
   dealtAt,
@@ -12,7 +12,7 @@ import {
   toStepVerdict,
   type DecidedGroup,
   type StepVerdict,
-} from '../step-verdict.ts';
+} from '../groups/step-verdict.ts';
 import { compareInputs, plannedConfig, type VerifyContext } from './context.ts';
 import type { PlayedStep } from './groups.ts';
 

@@ -2,17 +2,17 @@
  * A whole run, read again from its store: every hash, the chain of manifests, and whether each object's inputs follow
  * from what is stored, by the same pure functions that planned them. Needs no server and writes nothing.
  */
-import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
-import { hashTraining, planInitialise, type RunPosition } from '../../../core/plan-step.ts';
-import { hasWindow, planNext, planTraining } from '../../../core/plan-window.ts';
-import { planSupervised } from '../../../core/plan-supervised.ts';
-import { isSupervisedStep } from '../../../core/supervised.ts';
+import type { GroupResult, RunConfig, TrainInput } from '../../../core/contract/contract.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
+import { hashTraining, planInitialise, type RunPosition } from '../../../core/plan/step.ts';
+import { hasWindow, planNext, planTraining } from '../../../core/plan/window.ts';
+import { planSupervised } from '../../../core/plan/supervised.ts';
+import { isSupervisedStep } from '../../../core/rules/supervised.ts';
 import { childNames } from '../children.ts';
 import { groupsPrefix, runKey, runPrefix } from '../../layout.ts';
-import { readAllChanges } from '../lineage.ts';
-import { checkpointOf, trainingOf, type Manifest } from '../manifest.ts';
-import { requireRun } from '../run-reader.ts';
+import { readAllChanges } from '../runs/lineage.ts';
+import { checkpointOf, trainingOf, type Manifest } from '../runs/manifest.ts';
+import { requireRun } from '../runs/run-reader.ts';
 import type { Store } from '../../store.ts';
 import { namedGroups, readChain, verifyParent, type FoundParent, type NamedGroup, type StoredStep } from './chain.ts';
 import { compareInputs, plannedConfig, plannedPosition, walkFrom, type VerifyContext, type Walk } from './context.ts';

@@ -1,10 +1,10 @@
 /** A checkpoint's blobs, and whether the step changed anything. */
-import type { BlobRef } from '../../../core/contract.ts';
+import type { BlobRef } from '../../../core/contract/contract.ts';
 import type { StepPlace } from '../../layout.ts';
-import { isPruned } from '../pruned.ts';
-import { MAIN_POLICY } from '../../../core/wire-constants.ts';
-import { policiesOf, type Commit } from '../manifest.ts';
-import { blobsOfStep } from '../references.ts';
+import { isPruned } from '../runs/pruned.ts';
+import { MAIN_POLICY } from '../../../core/contract/wire-constants.ts';
+import { policiesOf, type Commit } from '../runs/manifest.ts';
+import { blobsOfStep } from '../runs/references.ts';
 import type { StoredStep } from './chain.ts';
 import type { VerifyContext } from './context.ts';
 import type { Check } from './findings.ts';

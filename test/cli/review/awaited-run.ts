@@ -1,12 +1,12 @@
 /** Runs whose groups were played and await their rewards, as workers leave them behind. */
-import type { ExternalConfig } from '../../../core/contract.ts';
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import type { ExternalConfig } from '../../../core/contract/contract.ts';
+import { defaultRunConfig } from '../../../core/rules/run-defaults.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { groupTimesKey, rolloutsKey } from '../../../store/layout.ts';
-import { publishRun } from '../../../store/records/publish-run.ts';
+import { publishRun } from '../../../store/records/runs/publish-run.ts';
 import type { Store } from '../../../store/store.ts';
 import { attemptOf, callOf, FAILED, user } from '../../store/records/made-attempt.ts';
-import { encodeRollouts, type AttemptRecord, type ChatMessage } from '../../../store/records/trajectories.ts';
+import { encodeRollouts, type AttemptRecord, type ChatMessage } from '../../../store/records/groups/trajectories.ts';
 
 const SHA = (digit: string) => digit.repeat(64);
 

@@ -1,6 +1,6 @@
 /** Signed links: the page, its form, and that a link opens one reward once. */
 import { describe, expect, test } from 'vitest';
-import { closeLedger, readGiven } from '../../../store/records/given-rewards.ts';
+import { closeLedger, readGiven } from '../../../store/records/rewards/given-rewards.ts';
 import { serveReview, type Served } from './served.ts';
 
 const GROUP = { run: 'demo', branch: 0, step: 1, group: 0 };

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { reviewCommand } from '../../../cli/review/command.ts';
 import { planReview, reviewLines } from '../../../cli/review/review.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
-import { readGiven } from '../../../store/records/given-rewards.ts';
+import { readGiven } from '../../../store/records/rewards/given-rewards.ts';
 import { until } from '../../until.ts';
 import { freePort } from '../../free-port.ts';
 import { temporaryProject } from '../fixture-store.ts';

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 
 import { readAwaited } from '../../../cli/review/awaited-list.ts';
 import { planLinks } from '../../../cli/review/links.ts';
-import type { ExternalConfig } from '../../../core/contract.ts';
-import { closeLedger, readGiven } from '../../../store/records/given-rewards.ts';
+import type { ExternalConfig } from '../../../core/contract/contract.ts';
+import { closeLedger, readGiven } from '../../../store/records/rewards/given-rewards.ts';
 import { KEY, serveReview, type Served } from './served.ts';
 
 const GROUP = { run: 'demo', branch: 0, step: 1, group: 0 };

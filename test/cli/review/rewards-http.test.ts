@@ -1,6 +1,6 @@
 /** Rewards over HTTP: what is given, and that what is refused changes nothing. */
 import { expect, test } from 'vitest';
-import { closeLedger, readGiven } from '../../../store/records/given-rewards.ts';
+import { closeLedger, readGiven } from '../../../store/records/rewards/given-rewards.ts';
 import { KEY, serveReview } from './served.ts';
 
 const GROUP = { run: 'demo', branch: 0, step: 1, group: 0 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createChat } from '../../../cli/ui/chat/chat.ts';
 import { Engines } from '../../../cli/ui/chat/engines.ts';
-import { ENGINE_KEY_VARIABLE } from '../../../core/wire-constants.ts';
+import { ENGINE_KEY_VARIABLE } from '../../../core/contract/wire-constants.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { stateKey } from '../../../store/layout.ts';
@@ -127,7 +127,7 @@ test("a checkpoint is asked as an evaluation of its run would ask it, once the p
     { kind: 'text', text: '7' },
     { kind: 'end', finishReason: 'stop', tokens: 1 },
   ]);
-  const { rollout } = (await import('../../../core/run-defaults.ts')).defaultRunConfig({
+  const { rollout } = (await import('../../../core/rules/run-defaults.ts')).defaultRunConfig({
     run: 'demo',
     agent: 'toy',
     baseModel: 'pocket',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { planEvaluation } from '../../../cli/ui/actions/evaluate.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
-import { readRun } from '../../../store/records/run-reader.ts';
+import { readRun } from '../../../store/records/runs/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import { agentCodeSha256 } from '../../../workers/user-code/agent-code.ts';
 import { rememberAgent } from '../../../workers/user-code/known-agents.ts';

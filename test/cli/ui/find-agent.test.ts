@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findAgentOf } from '../../../cli/ui/agents/find-agent.ts';
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import { defaultRunConfig } from '../../../core/rules/run-defaults.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { writeAgent } from '../agents.ts';
 

@@ -1,5 +1,5 @@
 /** Kills of the run's processes, by a seed: after which steps, and whom. */
-import { createRandom } from '../../../core/seeds.ts';
+import { createRandom } from '../../../core/numbers/seeds.ts';
 import type { Trial } from './trial.ts';
 
 const VICTIMS = ['worker-', 'gpu-worker', 'temporal-server'] as const;

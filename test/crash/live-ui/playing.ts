@@ -1,7 +1,7 @@
 /** Evaluations, replays, chats and commands of a live run's checkpoints, by the pages. */
 import { rolloutsKey } from '../../../store/layout.ts';
-import { listGroups, readRollouts, readVerdict } from '../../../store/records/group-files.ts';
-import { readSteps } from '../../../store/records/run-reader.ts';
+import { listGroups, readRollouts, readVerdict } from '../../../store/records/groups/group-files.ts';
+import { readSteps } from '../../../store/records/runs/run-reader.ts';
 import type { AttemptsView, AttemptView, StepView } from '../../../views/api/attempt-views.ts';
 import { until } from '../../until.ts';
 import type { Trial } from './trial.ts';

@@ -1,5 +1,5 @@
 /** A run with external rewards: its page says what it waits for, and they are given while the TypeScript worker is killed. */
-import { readVerdict } from '../../../store/records/group-files.ts';
+import { readVerdict } from '../../../store/records/groups/group-files.ts';
 import { awaitedAttempts, writeGivenAgent } from '../given-agent.ts';
 import { until } from '../../until.ts';
 import { WITHIN_MS, type Trial } from './trial.ts';

@@ -1,7 +1,7 @@
 /** A project with a live run, `temper ui` on it, and a browser that acts by its dialogs. */
 import { chromium, type Locator, type Page } from 'playwright-core';
 import { FileStore } from '../../../store/bytes/file-store.ts';
-import { readState } from '../../../store/records/run-reader.ts';
+import { readState } from '../../../store/records/runs/run-reader.ts';
 import { CHROMIUM_ARGUMENTS, findChromium } from '../../browser/chromium.ts';
 import { Project, ticTacToe } from '../../stack.ts';
 import { until } from '../../until.ts';

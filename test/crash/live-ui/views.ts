@@ -1,11 +1,11 @@
 /** Each page of a run, beside the files of its store: what is shown must be what is stored. */
 import type { Locator } from 'playwright-core';
-import { describeMetrics, formatNumber } from '../../../core/format.ts';
+import { describeMetrics, formatNumber } from '../../../core/reports/format.ts';
 import { rolloutsKey, type GroupPlace, type StepPlace } from '../../../store/layout.ts';
-import { listGroups, readRollouts, readVerdict } from '../../../store/records/group-files.ts';
-import { readSteps } from '../../../store/records/run-reader.ts';
-import { readTokenTrace } from '../../../store/records/token-trace.ts';
-import type { AttemptRecord } from '../../../store/records/trajectories.ts';
+import { listGroups, readRollouts, readVerdict } from '../../../store/records/groups/group-files.ts';
+import { readSteps } from '../../../store/records/runs/run-reader.ts';
+import { readTokenTrace } from '../../../store/records/groups/token-trace.ts';
+import type { AttemptRecord } from '../../../store/records/groups/trajectories.ts';
 import type { TokensView } from '../../../views/api/attempt-views.ts';
 import { until } from '../../until.ts';
 import type { Trial } from './trial.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { DEPLOY_OPTIONS } from '../../../core/contract-deploy.ts';
+import { DEPLOY_OPTIONS } from '../../../core/contract/deploy.ts';
 import type { GgufRequest, ProofRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
 import { seededFaults, startStandIn, type StandIn } from '../stand-in.ts';

@@ -2,7 +2,7 @@
 
 import { onTestFinished } from 'vitest';
 
-import { TemperError } from '../../../core/failures.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { PROOF_STAGE, runStage } from '../../../outbound/deploy/run-stage.ts';
 import type { Proof, ProofRequest, WriteGguf } from '../../../outbound/deploy/targets/target.ts';
 import { requireTarget } from '../../../outbound/deploy/targets.ts';
@@ -11,7 +11,7 @@ import {
   recordDeployment,
   type NewDeployment,
   type RecordedDeployment,
-} from '../../../store/records/deployments.ts';
+} from '../../../store/records/production/deployments.ts';
 import type { Store } from '../../../store/store.ts';
 import { checkpoint } from '../../activities/world.ts';
 import type { StandIn } from '../stand-in.ts';

@@ -5,8 +5,8 @@ import { judgeProof, type MeasuredAnswers } from '../../../outbound/deploy/proof
 import { proveAnswers, type MeasureRequest } from '../../../outbound/deploy/proof.ts';
 import { chooseRecordedPrompts } from '../../../outbound/deploy/recorded-prompts.ts';
 import type { ProofRequest } from '../../../outbound/deploy/targets/target.ts';
-import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
-import { readEvalRollouts } from '../../../store/records/run-reader.ts';
+import { findTrainedPolicy } from '../../../store/records/runs/find-policy.ts';
+import { readEvalRollouts } from '../../../store/records/runs/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import { makeRun } from '../../store/records/made-run.ts';
 import { startStandIn, type StandIn, type StandInAnswer } from '../stand-in.ts';

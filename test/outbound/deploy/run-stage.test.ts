@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { runStage } from '../../../outbound/deploy/run-stage.ts';
-import { readDeployment } from '../../../store/records/deployments.ts';
+import { readDeployment } from '../../../store/records/production/deployments.ts';
 import { temporaryStore } from '../../temporary-folder.ts';
 import { addDeployment, KEYS, MATCHES } from './made-deployment.ts';
 

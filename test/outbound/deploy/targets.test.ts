@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
-import { readDeployment, stateOfDeployment } from '../../../store/records/deployments.ts';
+import { readDeployment, stateOfDeployment } from '../../../store/records/production/deployments.ts';
 import { BUCKET } from '../../s3-server.ts';
 import { seededFaults, type Fault } from '../stand-in.ts';
 import { startWandb } from '../track/wandb-stand-in.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 
-import { TraceSettings } from '../../../core/contract-trace.ts';
+import { TraceSettings } from '../../../core/contract/trace.ts';
 import { verdictsOf } from '../../../outbound/trace/evaluation-events.ts';
 import { sampleAttempts } from '../../../outbound/trace/attempt-spans.ts';
 import type { TracedGroup } from '../../../outbound/trace/traced.ts';

@@ -1,6 +1,6 @@
 /** A step of a run as workers leave it behind: an agent with a tool, judged, with measured times. */
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
-import type { StepSummary } from '../../../core/contract.ts';
+import { defaultRunConfig } from '../../../core/rules/run-defaults.ts';
+import type { StepSummary } from '../../../core/contract/contract.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { groupTimesKey, judgedKey, rolloutsKey } from '../../../store/layout.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
@@ -9,7 +9,7 @@ import {
   type AttemptRecord,
   type CallRecord,
   type ChatMessage,
-} from '../../../store/records/trajectories.ts';
+} from '../../../store/records/groups/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 import { attemptOf, callOf, FAILED } from '../../store/records/made-attempt.ts';
 import type { StepRow, ToldRun } from '../../../outbound/target.ts';

@@ -3,7 +3,7 @@
  * `trackio show` (0.43 was tried) at TEMPER_TRACKIO_URL with its token in TRACKIO_WRITE_TOKEN.
  */
 import { expect, test } from 'vitest';
-import { TrackerSettings } from '../../../core/contract-outbound.ts';
+import { TrackerSettings } from '../../../core/contract/outbound.ts';
 import { openTracker } from '../../../outbound/track/open-tracker.ts';
 import { startTrackedRun, tellAll } from './tracked-run.ts';
 

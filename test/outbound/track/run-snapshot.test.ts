@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SnapshotReader } from '../../../outbound/run-snapshot.ts';
-import { addToCurve } from '../../../store/records/curve.ts';
-import { readSteps } from '../../../store/records/run-reader.ts';
+import { addToCurve } from '../../../store/records/runs/curve.ts';
+import { readSteps } from '../../../store/records/runs/run-reader.ts';
 import { summary } from '../../cli/fixture-store.ts';
 import { startTrackedRun } from './tracked-run.ts';
 

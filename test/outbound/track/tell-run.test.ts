@@ -1,11 +1,11 @@
 /** How far a target was told: the cursor moves once the target has taken what it was told, and only in the worker that has the work. */
 import { expect, test } from 'vitest';
-import { TemperError } from '../../../core/failures.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { listTold } from '../../../outbound/describe-telling.ts';
 import { SnapshotReader } from '../../../outbound/run-snapshot.ts';
 import type { Target } from '../../../outbound/target.ts';
 import { tellNext } from '../../../outbound/tell-run.ts';
-import { readCursor } from '../../../store/records/outbound-cursor.ts';
+import { readCursor } from '../../../store/records/production/outbound-cursor.ts';
 import { startTrackedRun, tellAll, type TrackedRun } from './tracked-run.ts';
 
 function createTarget(onTold: () => void = () => undefined) {

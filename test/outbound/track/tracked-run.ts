@@ -1,19 +1,19 @@
 /** A run in a store that grows step by step, as its workflow and its GPU worker write it, and one who tells a target of it. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Branch, EvalResult, RunState, StepSummary } from '../../../core/contract.ts';
-import { planLineage } from '../../../core/lineage.ts';
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
-import { newRunState } from '../../../core/run-summary.ts';
-import { TemperError } from '../../../core/failures.ts';
+import type { Branch, EvalResult, RunState, StepSummary } from '../../../core/contract/contract.ts';
+import { planLineage } from '../../../core/names/lineage.ts';
+import { defaultRunConfig } from '../../../core/rules/run-defaults.ts';
+import { newRunState } from '../../../core/plan/run-summary.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { SnapshotReader } from '../../../outbound/run-snapshot.ts';
 import type { Target } from '../../../outbound/target.ts';
 import { tellNext } from '../../../outbound/tell-run.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { manifestTimesKey, runKey, stateKey } from '../../../store/layout.ts';
-import { addToCurve } from '../../../store/records/curve.ts';
-import type { RunOutcome } from '../../../store/records/outbound-cursor.ts';
+import { addToCurve } from '../../../store/records/runs/curve.ts';
+import type { RunOutcome } from '../../../store/records/production/outbound-cursor.ts';
 import { evaluation, summary } from '../../cli/fixture-store.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { TrackerSettings, type TrackerKind } from '../../../core/contract-outbound.ts';
+import { TrackerSettings, type TrackerKind } from '../../../core/contract/outbound.ts';
 import type { Target } from '../../../outbound/target.ts';
 import { findOrMakeExperiment, openMlflow } from '../../../outbound/track/mlflow.ts';
 import { metricsOfStep } from '../../../outbound/track/metric-names.ts';
 import { openTracker } from '../../../outbound/track/open-tracker.ts';
 import { trackioCaller } from '../../../outbound/track/trackio.ts';
-import { readCursor } from '../../../store/records/outbound-cursor.ts';
+import { readCursor } from '../../../store/records/production/outbound-cursor.ts';
 import { seededFaults, type Fault, type StandIn } from '../stand-in.ts';
 import { startMlflow, type MlflowStandIn } from './mlflow-stand-in.ts';
 import { BEGAN_AT, expectResultFirst, startTrackedRun, tellAll, type TrackedRun } from './tracked-run.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { TemperError } from '../../../core/failures.ts';
+import type { TemperError } from '../../../core/contract/failures.ts';
 import { logArtifact, type WandbArtifact } from '../../../outbound/track/wandb-artifact.ts';
 import { seededFaults } from '../stand-in.ts';
 import { startWandb } from './wandb-stand-in.ts';

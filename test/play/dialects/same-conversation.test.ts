@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type OpenAI from 'openai';
 
 import type { RolloutContext } from '../../../play/agent.ts';
-import type { AttemptRecord } from '../../../store/records/trajectories.ts';
+import type { AttemptRecord } from '../../../store/records/groups/trajectories.ts';
 import { memoryJournal, playOne, type PlayOptions } from '../play.ts';
 import {
   ARGUMENTS,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { conversationOf, distinctAttempts } from '../../../store/records/judging/conversation.ts';
-import type { CallRecord, ChatMessage } from '../../../store/records/trajectories.ts';
+import type { CallRecord, ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import { callOf, said, user } from '../../store/records/made-attempt.ts';
 
 function call(messages: ChatMessage[], answer: ChatMessage, tools?: unknown[]): CallRecord {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
-import { storedAnswers, storedVerdicts } from '../../../store/records/verdicts.ts';
+import { storedAnswers, storedVerdicts } from '../../../store/records/judging/verdicts.ts';
 import type { FileStore } from '../../../store/bytes/file-store.ts';
 import { temporaryStore } from '../../temporary-folder.ts';
 import { judge, saying, TASK } from './judging.ts';

@@ -6,8 +6,13 @@ import { openJudge } from '../../../play/judge/judge-client.ts';
 import { judgeConversations, type Judgement } from '../../../play/judge/judge-conversations.ts';
 import type { Clock } from '../../../play/recorder/clock.ts';
 import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
-import { forgetfulAnswers, forgetfulVerdicts, type Answers, type Verdicts } from '../../../store/records/verdicts.ts';
-import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import {
+  forgetfulAnswers,
+  forgetfulVerdicts,
+  type Answers,
+  type Verdicts,
+} from '../../../store/records/judging/verdicts.ts';
+import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import { JUDGE_KEY, JUDGE_KEY_VARIABLE, type ScriptedJudge } from './scripted-judge.ts';
 
 export const ENV = { [JUDGE_KEY_VARIABLE]: JUDGE_KEY };

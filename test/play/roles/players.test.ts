@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 
 import { evaluatedPlayers, playersOf } from '../../../play/roles/role-definition.ts';
-import { planEvaluation } from '../../../core/plan-evaluation.ts';
-import { planTopUp } from '../../../core/plan-window.ts';
+import { planEvaluation } from '../../../core/plan/evaluation.ts';
+import { planTopUp } from '../../../core/plan/window.ts';
 import { CONFIG, POSITION } from '../../core/roles-run.ts';
 
 const modelsOf = (players: ReturnType<typeof playersOf>) =>

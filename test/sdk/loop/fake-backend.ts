@@ -2,15 +2,15 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-import type { TrainInput } from '../../../core/contract.ts';
-import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
-import { MAIN_POLICY } from '../../../core/wire-constants.ts';
+import type { TrainInput } from '../../../core/contract/contract.ts';
+import { canonicalJson, sha256Hex } from '../../../core/text/hashes.ts';
+import { MAIN_POLICY } from '../../../core/contract/wire-constants.ts';
 import type { Backend, OpenBackend } from '../../../sdk/loop/backend.ts';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
 import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { manifestKey } from '../../../store/layout.ts';
-import { checkpointOf, parseCommit, type Manifest } from '../../../store/records/manifest.ts';
+import { checkpointOf, parseCommit, type Manifest } from '../../../store/records/runs/manifest.ts';
 import type { StepWork } from '../../../workflows/train-step.ts';
 import { fakeAdapterSha256, startFakeEngine, type FakeEngine } from '../../fake-engine.ts';
 import { madeManifest } from '../../store/records/made-manifest.ts';

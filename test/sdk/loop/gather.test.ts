@@ -11,7 +11,7 @@ import {
   type Attempt,
   type TrainableModel,
 } from '../../../sdk/index.ts';
-import { readGroups } from '../../../store/records/run-reader.ts';
+import { readGroups } from '../../../store/records/runs/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 const world = FakeWorld.ofEachTest();

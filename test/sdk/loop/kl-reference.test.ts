@@ -1,11 +1,11 @@
 /** `klReference` of `model.train`: which checkpoints it takes, and what keeps their adapters. */
 import { expect, test } from 'vitest';
-import type { BlobRef } from '../../../core/contract.ts';
+import type { BlobRef } from '../../../core/contract/contract.ts';
 import { decodeJson, encodeJson } from '../../../store/bytes/json.ts';
 import { manifestKey } from '../../../store/layout.ts';
 import { readContents } from '../../../store/records/copy/contents.ts';
-import type { Manifest } from '../../../store/records/manifest.ts';
-import { planPrune } from '../../../store/records/prune.ts';
+import type { Manifest } from '../../../store/records/runs/manifest.ts';
+import { planPrune } from '../../../store/records/retention/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { FakeWorld } from './fake-backend.ts';
 import { gather } from './gather-one.ts';

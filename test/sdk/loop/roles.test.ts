@@ -14,9 +14,9 @@ import {
 } from '../../../sdk/index.ts';
 import { judgedKey, rolloutsKey } from '../../../store/layout.ts';
 import { JudgedSchema, readStored } from '../../../store/records/file-schemas.ts';
-import { readRollouts } from '../../../store/records/group-files.ts';
-import { readEval, readManifest, readSteps } from '../../../store/records/run-reader.ts';
-import { parsePolicyName } from '../../../core/policy-name.ts';
+import { readRollouts } from '../../../store/records/groups/group-files.ts';
+import { readEval, readManifest, readSteps } from '../../../store/records/runs/run-reader.ts';
+import { parsePolicyName } from '../../../core/names/policy-name.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 const world = FakeWorld.ofEachTest();

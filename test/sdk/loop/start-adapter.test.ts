@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { TrainableModel, type TrainableModelOptions } from '../../../sdk/index.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
-import { readRun } from '../../../store/records/run-reader.ts';
+import { readRun } from '../../../store/records/runs/run-reader.ts';
 import { LocalBackend } from '../../../workers/local-backend/local-backend.ts';
 import { PEFT_CONFIG, writePeftAdapter } from '../../peft-folder.ts';
 import { FakeWorld } from './fake-backend.ts';

@@ -1,9 +1,9 @@
 /** Supervised steps of a script's own loop: what the trainer is asked for, and what a second request finds. */
 import { expect, test } from 'vitest';
-import { TrainInput } from '../../../core/contract.ts';
+import { TrainInput } from '../../../core/contract/contract.ts';
 import { gatherTrajectoryGroups, Trajectory, TrajectoryGroup, type Chat } from '../../../sdk/index.ts';
 import { readContents } from '../../../store/records/copy/contents.ts';
-import { readSteps } from '../../../store/records/run-reader.ts';
+import { readSteps } from '../../../store/records/runs/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 const world = FakeWorld.ofEachTest();

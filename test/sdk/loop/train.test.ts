@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 
 import { gatherTrajectoryGroups, TrainableModel, Trajectory, TrajectoryGroup } from '../../../sdk/index.ts';
 import { LocalBackend } from '../../../workers/local-backend/local-backend.ts';
-import { listCheckpoints } from '../../../store/records/checkpoints.ts';
+import { listCheckpoints } from '../../../store/records/runs/checkpoints.ts';
 import { judgedKey, skippedKey } from '../../../store/layout.ts';
 import { JudgedSchema, readStored } from '../../../store/records/file-schemas.ts';
-import { readEval, readState, readSteps } from '../../../store/records/run-reader.ts';
+import { readEval, readState, readSteps } from '../../../store/records/runs/run-reader.ts';
 import { FakeWorld } from './fake-backend.ts';
 import { gather } from './gather-one.ts';
 

@@ -10,8 +10,8 @@ import {
 } from '../../../sdk/index.ts';
 import { groupTimesKey, judgedKey, rolloutsKey } from '../../../store/layout.ts';
 import { JudgedSchema, readStored, TimesFileSchema } from '../../../store/records/file-schemas.ts';
-import { readGroup } from '../../../store/records/run-reader.ts';
-import { decodeRollouts } from '../../../store/records/trajectories.ts';
+import { readGroup } from '../../../store/records/runs/run-reader.ts';
+import { decodeRollouts } from '../../../store/records/groups/trajectories.ts';
 import { FakeWorld } from './fake-backend.ts';
 
 const world = FakeWorld.ofEachTest();

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { DEFAULT_ROLLOUT } from '../../../core/run-defaults.ts';
+import { DEFAULT_ROLLOUT } from '../../../core/rules/run-defaults.ts';
 import type { Agent } from '../../../play/agent.ts';
 import { saveAttempt, type SavedAttempt } from '../../../play/replay/saved-attempt.ts';
 import { playSingle, type SingleOptions } from '../../../play/single-attempt.ts';

@@ -1,4 +1,4 @@
-import { TemperError } from '../../../core/failures.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 
 export async function failureOf(doing: Promise<unknown>): Promise<TemperError> {
   const error: unknown = await doing.then(

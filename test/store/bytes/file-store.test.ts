@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync 
 import { join, relative } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import type { TemperError } from '../../../core/failures.ts';
+import type { TemperError } from '../../../core/contract/failures.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { nodeFileSystem, type FileSystem } from '../../../store/bytes/file-system.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';

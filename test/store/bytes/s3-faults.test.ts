@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { TemperError } from '../../../core/failures.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { openS3Store, type S3Store, type S3StoreOptions } from '../../../store/bytes/s3-store.ts';
 import { BUCKET } from '../../s3-server.ts';
 import { bytes, failureOf, text } from './failure-of.ts';

@@ -2,13 +2,13 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
-import type { BlobRef } from '../../../core/contract.ts';
+import type { BlobRef } from '../../../core/contract/contract.ts';
 import { copyRun, type CopyOptions } from '../../../store/records/copy/copy-run.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import * as layout from '../../../store/layout.ts';
-import { planPrune, prune } from '../../../store/records/prune.ts';
-import { listRuns, readManifest, readState } from '../../../store/records/run-reader.ts';
+import { planPrune, prune } from '../../../store/records/retention/prune.ts';
+import { listRuns, readManifest, readState } from '../../../store/records/runs/run-reader.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeBranch, makeRun } from './made-run.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';

@@ -1,5 +1,5 @@
 /** Records of attempts by what was said in them. */
-import type { AttemptRecord, CallRecord, ChatMessage, Rollouts } from '../../../store/records/trajectories.ts';
+import type { AttemptRecord, CallRecord, ChatMessage, Rollouts } from '../../../store/records/groups/trajectories.ts';
 
 export const system = (content: string): ChatMessage => ({ role: 'system', content });
 export const user = (content: string): ChatMessage => ({ role: 'user', content });

@@ -1,11 +1,11 @@
 /** Commits of a made run: its weights follow from its inputs alone. */
-import type { Checkpoint, RunConfig } from '../../../core/contract.ts';
-import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
-import { otherPolicies } from '../../../core/roles.ts';
+import type { Checkpoint, RunConfig } from '../../../core/contract/contract.ts';
+import { canonicalJson, sha256Hex } from '../../../core/text/hashes.ts';
+import { otherPolicies } from '../../../core/rules/roles.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import * as layout from '../../../store/layout.ts';
-import { checkpointOf, parseCommit } from '../../../store/records/manifest.ts';
+import { checkpointOf, parseCommit } from '../../../store/records/runs/manifest.ts';
 import type { Store } from '../../../store/store.ts';
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);

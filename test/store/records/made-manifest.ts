@@ -1,6 +1,6 @@
-import { sha256Hex } from '../../../core/hashes.ts';
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
-import type { Manifest } from '../../../store/records/manifest.ts';
+import { sha256Hex } from '../../../core/text/hashes.ts';
+import { defaultRunConfig } from '../../../core/rules/run-defaults.ts';
+import type { Manifest } from '../../../store/records/runs/manifest.ts';
 
 /** A commit as readers need it; nothing that it names is in the store. */
 export function madeManifest(

@@ -1,38 +1,44 @@
 /** A run as workers leave it behind, planned by the real plans and written by the real encoders; its weights are made up. */
-import type { Checkpoint, RolloutInput, RunConfig, SupervisedConfig, TrainInput } from '../../../core/contract.ts';
-import { sha256Hex } from '../../../core/hashes.ts';
-import { EMPTY_LEDGER } from '../../../core/costs.ts';
-import { leagueAtStart } from '../../../core/plan-league.ts';
-import { adapterOf } from '../../../core/policy-name.ts';
-import { planEvaluation } from '../../../core/plan-evaluation.ts';
+import type {
+  Checkpoint,
+  RolloutInput,
+  RunConfig,
+  SupervisedConfig,
+  TrainInput,
+} from '../../../core/contract/contract.ts';
+import { sha256Hex } from '../../../core/text/hashes.ts';
+import { EMPTY_LEDGER } from '../../../core/rules/costs.ts';
+import { leagueAtStart } from '../../../core/plan/league.ts';
+import { adapterOf } from '../../../core/names/policy-name.ts';
+import { planEvaluation } from '../../../core/plan/evaluation.ts';
 import {
   planInitialise,
   policiesAtStart,
   positionAt,
   storePosition,
   type RunPosition,
-} from '../../../core/plan-step.ts';
-import { chooseKnown, planJudging, planNext, planTopUp, planTraining, withPlayed } from '../../../core/plan-window.ts';
-import { defaultRunConfig, type RunOptions } from '../../../core/run-defaults.ts';
-import { addToCurve } from '../../../store/records/curve.ts';
-import { summariseEval } from '../../../store/records/eval-result.ts';
-import type { StoredRollouts } from '../../../store/records/group-files.ts';
-import { judgeByAgent } from '../../../store/records/group-result.ts';
+} from '../../../core/plan/step.ts';
+import { chooseKnown, planJudging, planNext, planTopUp, planTraining, withPlayed } from '../../../core/plan/window.ts';
+import { defaultRunConfig, type RunOptions } from '../../../core/rules/run-defaults.ts';
+import { addToCurve } from '../../../store/records/runs/curve.ts';
+import { summariseEval } from '../../../store/records/groups/eval-result.ts';
+import type { StoredRollouts } from '../../../store/records/groups/group-files.ts';
+import { judgeByAgent } from '../../../store/records/groups/group-result.ts';
 import { encodeJson, encodeJsonLines } from '../../../store/bytes/json.ts';
-import { planSupervised, positionAfter } from '../../../core/plan-supervised.ts';
-import { isSupervisedStep } from '../../../core/supervised.ts';
+import { planSupervised, positionAfter } from '../../../core/plan/supervised.ts';
+import { isSupervisedStep } from '../../../core/rules/supervised.ts';
 import * as layout from '../../../store/layout.ts';
 import {
   decideGroup,
   publishStepVerdict,
   toStepVerdict,
   type DecidedGroup,
-} from '../../../store/records/step-verdict.ts';
-import { publishPosition } from '../../../store/records/positions.ts';
-import { publishRun } from '../../../store/records/publish-run.ts';
+} from '../../../store/records/groups/step-verdict.ts';
+import { publishPosition } from '../../../store/records/runs/positions.ts';
+import { publishRun } from '../../../store/records/runs/publish-run.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import type { Store } from '../../../store/store.ts';
-import { encodeRollouts, type AttemptRecord } from '../../../store/records/trajectories.ts';
+import { encodeRollouts, type AttemptRecord } from '../../../store/records/groups/trajectories.ts';
 import { fixtureState, summary } from '../../cli/fixture-store.ts';
 import { commit } from './made-commit.ts';
 

@@ -2,13 +2,13 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 
-import { planTopUp } from '../../../core/plan-window.ts';
+import { planTopUp } from '../../../core/plan/window.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { branchKey, manifestKey } from '../../../store/layout.ts';
-import { openBranch } from '../../../store/records/lineage.ts';
-import { findPosition } from '../../../store/records/positions.ts';
-import { planPrune } from '../../../store/records/prune.ts';
+import { openBranch } from '../../../store/records/runs/lineage.ts';
+import { findPosition } from '../../../store/records/runs/positions.ts';
+import { planPrune } from '../../../store/records/retention/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { makeBranch, makeRun } from './made-run.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';

@@ -1,7 +1,7 @@
 /** Recorded conversations for tests: what `temper serve --record` and feedback leave in a store. */
-import { giveFeedback } from '../../../store/records/feedback.ts';
-import { RecordingWriter, type NewRecording } from '../../../store/records/recordings.ts';
-import type { CallRecord } from '../../../store/records/trajectories.ts';
+import { giveFeedback } from '../../../store/records/production/feedback.ts';
+import { RecordingWriter, type NewRecording } from '../../../store/records/production/recordings.ts';
+import type { CallRecord } from '../../../store/records/groups/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 import { callOf, user } from './made-attempt.ts';
 

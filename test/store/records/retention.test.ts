@@ -1,16 +1,16 @@
 /** What a run keeps of its weights as it goes. */
 import { beforeEach, expect, test, vi } from 'vitest';
 
-import type { BlobRef } from '../../../core/contract.ts';
+import type { BlobRef } from '../../../core/contract/contract.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { branchKey, stateKey } from '../../../store/layout.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
-import { listCheckpoints } from '../../../store/records/checkpoints.ts';
+import { listCheckpoints } from '../../../store/records/runs/checkpoints.ts';
 import { copyRun } from '../../../store/records/copy/copy-run.ts';
-import { findTrainedPolicy } from '../../../store/records/find-policy.ts';
-import { requireUnprunedStep, requireWeights } from '../../../store/records/lineage.ts';
-import { KEPT_WHOLE, prune, pruneAfterStep } from '../../../store/records/prune.ts';
-import { readCommit, readState } from '../../../store/records/run-reader.ts';
+import { findTrainedPolicy } from '../../../store/records/runs/find-policy.ts';
+import { requireUnprunedStep, requireWeights } from '../../../store/records/runs/lineage.ts';
+import { KEPT_WHOLE, prune, pruneAfterStep } from '../../../store/records/retention/prune.ts';
+import { readCommit, readState } from '../../../store/records/runs/run-reader.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { temporaryFolder, temporaryStore } from '../../temporary-folder.ts';
 import { makeRun } from './made-run.ts';

@@ -1,9 +1,9 @@
 /** Which groups of an agent with roles are trained. */
 import { expect, test } from 'vitest';
 
-import { summariseEval } from '../../../store/records/eval-result.ts';
-import { judgeByAgent, summariseGroup } from '../../../store/records/group-result.ts';
-import type { CallRecord, Rollouts } from '../../../store/records/trajectories.ts';
+import { summariseEval } from '../../../store/records/groups/eval-result.ts';
+import { judgeByAgent, summariseGroup } from '../../../store/records/groups/group-result.ts';
+import type { CallRecord, Rollouts } from '../../../store/records/groups/trajectories.ts';
 import { attemptOf, rolloutsOf } from './made-attempt.ts';
 
 const PLAN = {

@@ -1,13 +1,13 @@
 /** A run with one checkpoint whose weights can be served: an untrained adapter, which changes nothing that its base model says. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunConfig } from '../../../core/contract.ts';
-import { canonicalJson, sha256Hex } from '../../../core/hashes.ts';
-import { planInitialise } from '../../../core/plan-step.ts';
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import type { RunConfig } from '../../../core/contract/contract.ts';
+import { canonicalJson, sha256Hex } from '../../../core/text/hashes.ts';
+import { planInitialise } from '../../../core/plan/step.ts';
+import { defaultRunConfig } from '../../../core/rules/run-defaults.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import * as layout from '../../../store/layout.ts';
-import { publishRun } from '../../../store/records/publish-run.ts';
+import { publishRun } from '../../../store/records/runs/publish-run.ts';
 import { projectFolders } from '../../../workers/project/folders.ts';
 
 export interface ServableRun {

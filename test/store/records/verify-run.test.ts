@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import { TemperError } from '../../../core/failures.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { manifestKey, manifestTimesKey, prunedKey, runKey } from '../../../store/layout.ts';
 import { hashBytes } from '../../../store/bytes/sha256.ts';
 import { readContents } from '../../../store/records/copy/contents.ts';
-import { findPosition } from '../../../store/records/positions.ts';
-import { readManifest } from '../../../store/records/run-reader.ts';
+import { findPosition } from '../../../store/records/runs/positions.ts';
+import { readManifest } from '../../../store/records/runs/run-reader.ts';
 import type { Findings } from '../../../store/records/verify/findings.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { EXAMPLES, makeBranch, makeRun } from './made-run.ts';

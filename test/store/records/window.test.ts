@@ -4,9 +4,9 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { createJudgeActivities } from '../../../activities/judge.ts';
 import { createJudgeGivenActivities } from '../../../activities/judge-given.ts';
-import type { GroupResult, OpenGroup } from '../../../core/contract.ts';
-import { groupName, planGivenJudging, type Over } from '../../../core/plan-given.ts';
-import type { RunPosition } from '../../../core/plan-step.ts';
+import type { GroupResult, OpenGroup } from '../../../core/contract/contract.ts';
+import { groupName, planGivenJudging, type Over } from '../../../core/plan/given.ts';
+import type { RunPosition } from '../../../core/plan/step.ts';
 import {
   chooseKnown,
   isFresh,
@@ -16,17 +16,17 @@ import {
   planTraining,
   withPlayed,
   withResults,
-} from '../../../core/plan-window.ts';
+} from '../../../core/plan/window.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { judgedKey, manifestKey, stepVerdictKey } from '../../../store/layout.ts';
-import { listAwaited } from '../../../store/records/awaited-groups.ts';
+import { listAwaited } from '../../../store/records/rewards/awaited-groups.ts';
 import { copyRun } from '../../../store/records/copy/copy-run.ts';
-import { openGiver } from '../../../store/records/give-reward.ts';
-import { addGiven } from '../../../store/records/given-rewards.ts';
-import { summariseUnjudged } from '../../../store/records/group-result.ts';
-import { openBranch } from '../../../store/records/lineage.ts';
-import { findPosition } from '../../../store/records/positions.ts';
-import { planPrune } from '../../../store/records/prune.ts';
+import { openGiver } from '../../../store/records/rewards/give-reward.ts';
+import { addGiven } from '../../../store/records/rewards/given-rewards.ts';
+import { summariseUnjudged } from '../../../store/records/groups/group-result.ts';
+import { openBranch } from '../../../store/records/runs/lineage.ts';
+import { findPosition } from '../../../store/records/runs/positions.ts';
+import { planPrune } from '../../../store/records/retention/prune.ts';
 import { verifyRun } from '../../../store/records/verify/verify-run.ts';
 import { call } from '../../activities/world.ts';
 import { makeRun, type MadeRun, type TakeWindowStep } from './made-run.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import * as layout from '../../../store/layout.ts';
-import { decodeRollouts, encodeRollouts, type Rollouts } from '../../../store/records/trajectories.ts';
+import { decodeRollouts, encodeRollouts, type Rollouts } from '../../../store/records/groups/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 import { viewAttemptOf, viewRawAttempt } from '../../../views/attempts/attempt.ts';
 import { viewGroupOf } from '../../../views/attempts/group.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { writeFixtureRun } from '../../cli/fixture-store.ts';
 import * as layout from '../../../store/layout.ts';
-import { decodeRollouts, encodeRollouts, type CallRecord } from '../../../store/records/trajectories.ts';
+import { decodeRollouts, encodeRollouts, type CallRecord } from '../../../store/records/groups/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 import { decodePieces, viewTokens } from '../../../views/attempts/tokens.ts';
 import type { Vocabulary } from '../../../views/context/context.ts';

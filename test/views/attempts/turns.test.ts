@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import type { CallRecord } from '../../../store/records/trajectories.ts';
+import type { CallRecord } from '../../../store/records/groups/trajectories.ts';
 import { messageText, viewMessage } from '../../../views/attempts/messages.ts';
 import { playedCalls } from '../../../views/attempts/read-played.ts';
 import { viewTurns, WHOLE_ATTEMPT } from '../../../views/attempts/view-attempt.ts';

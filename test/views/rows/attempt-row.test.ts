@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import { attemptRows } from '../../../views/rows/attempt-row.ts';
 import { attemptOf, callOf, user } from '../../store/records/made-attempt.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { encodeJson } from '../../../store/bytes/json.ts';
 import * as layout from '../../../store/layout.ts';
-import { addToCurve } from '../../../store/records/curve.ts';
+import { addToCurve } from '../../../store/records/runs/curve.ts';
 import type { Store } from '../../../store/store.ts';
 import type { LaneSpan, LanesView } from '../../../views/api/run-views.ts';
 import { NotFound } from '../../../views/context/context.ts';

@@ -1,10 +1,10 @@
 /** Advisories from a run's files alone: the same list that `temper ui` has from its index. */
 import { expect, test } from 'vitest';
-import type { RunState } from '../../../core/contract.ts';
+import type { RunState } from '../../../core/contract/contract.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { groupTimesKey } from '../../../store/layout.ts';
-import { addToCurve } from '../../../store/records/curve.ts';
-import { requireRun } from '../../../store/records/run-reader.ts';
+import { addToCurve } from '../../../store/records/runs/curve.ts';
+import { requireRun } from '../../../store/records/runs/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
 import { openAttemptIndex } from '../../../views/index/open-index.ts';
 import { viewRun } from '../../../views/runs/run.ts';

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { EngineSettings } from '../../../core/contract-engine.ts';
+import { EngineSettings } from '../../../core/contract/engine.ts';
 import { defineConfig, loadConfig } from '../../../workers/config/config.ts';
 import { runCommand } from '../../../workers/process/command.ts';
 import { nodeFlags } from '../../../workers/process/module-path.ts';

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { EngineSettings, GpuWorkerSettings } from '../../../core/contract-engine.ts';
-import type { EngineOverrides } from '../../../core/engine-rules.ts';
+import { EngineSettings, GpuWorkerSettings } from '../../../core/contract/engine.ts';
+import type { EngineOverrides } from '../../../core/rules/engine-rules.ts';
 import { defineConfig } from '../../../workers/config/config.ts';
 import { projectFolders } from '../../../workers/project/folders.ts';
 import { gpuWorker, typescriptWorker, type ChildContext } from '../../../workers/local-stack/children/children.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
-import type { EngineOverrides } from '../../../core/engine-rules.ts';
+import type { EngineOverrides } from '../../../core/rules/engine-rules.ts';
 import { defineConfig, type EngineConfig } from '../../../workers/config/config.ts';
 import {
   ANY_USE,

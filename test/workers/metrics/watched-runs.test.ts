@@ -1,11 +1,11 @@
 /** Metrics of runs are sums over what was committed: a restart, a retry and a rollback change none of them wrongly. */
 import { expect, test } from 'vitest';
-import type { RunState } from '../../../core/contract.ts';
-import { defaultRunConfig } from '../../../core/run-defaults.ts';
+import type { RunState } from '../../../core/contract/contract.ts';
+import { defaultRunConfig } from '../../../core/rules/run-defaults.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { runKey, stateKey } from '../../../store/layout.ts';
-import { addToCurve } from '../../../store/records/curve.ts';
+import { addToCurve } from '../../../store/records/runs/curve.ts';
 import type { Store } from '../../../store/store.ts';
 import { writeFamilies, type Sample } from '../../../workers/metrics/exposition.ts';
 import { ProcessMetrics } from '../../../workers/metrics/process-metrics.ts';

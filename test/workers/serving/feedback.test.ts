@@ -1,8 +1,8 @@
 /** `POST /v1/feedback` of `temper serve --record`, and how long what it rates is kept. */
 import { describe, expect, test, vi } from 'vitest';
 import { keepFor } from '../../../cli/serve/start-recording.ts';
-import { closeFeedback, readRatedConversations } from '../../../store/records/feedback.ts';
-import { removeRecordings } from '../../../store/records/recordings.ts';
+import { closeFeedback, readRatedConversations } from '../../../store/records/production/feedback.ts';
+import { removeRecordings } from '../../../store/records/production/recordings.ts';
 import { askAt } from './asking.ts';
 import { ALL, FEEDBACK_KEY, KEY, recordingServer, user } from './recording-server.ts';
 

@@ -3,7 +3,7 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { describe, expect, test, vi } from 'vitest';
-import { RecordingWriter } from '../../../store/records/recordings.ts';
+import { RecordingWriter } from '../../../store/records/production/recordings.ts';
 import { fakeAdapterSha256 } from '../../fake-engine.ts';
 import { askAt } from './asking.ts';
 import { ALL, assistant, FEEDBACK_KEY, KEY, recordingServer, user } from './recording-server.ts';

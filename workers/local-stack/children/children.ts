@@ -1,7 +1,7 @@
 /** The command lines of the local stack's children. */
 import { basename, dirname } from 'node:path';
-import type { GpuWorkerSettings } from '../../../core/contract-engine.ts';
-import { ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE } from '../../../core/wire-constants.ts';
+import type { GpuWorkerSettings } from '../../../core/contract/engine.ts';
+import { ENGINE_KEY_VARIABLE, VLLM_KEY_VARIABLE } from '../../../core/contract/wire-constants.ts';
 import { ENGINE_URL_VARIABLE, STORE_VARIABLE } from '../../config/config.ts';
 import { GPU_WORKER_FOLDER, type ProjectFolders } from '../../project/folders.ts';
 import type { GpuWorkerSpec, StackDescription, StackSpec } from '../protocol/protocol.ts';
@@ -9,7 +9,7 @@ import type { StackPorts } from '../protocol/stack-file.ts';
 import type { PrivateAddress } from '../../process/private-address.ts';
 import type { ChildSpec } from '../../process/child-process.ts';
 import { withoutLoopbackProxy } from '../../../play/programs/environment.ts';
-import { withoutDoorKeys } from '../../../core/door-keys.ts';
+import { withoutDoorKeys } from '../../../core/names/door-keys.ts';
 import { forOwnServer, gpuWorkerEnvironment, serverEnvironment } from '../../process/child-environment.ts';
 import type { WorkerProcessOptions } from '../../worker/worker-settings.ts';
 

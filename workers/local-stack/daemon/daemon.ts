@@ -6,7 +6,7 @@
 import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TemperError } from '../../../core/failures.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { tryFileLock } from '../../../store/bytes/file-lock.ts';
 import { projectFolders, type ProjectFolders } from '../../project/folders.ts';
 import { openChildLog, type ChildLog } from '../../process/child-log.ts';

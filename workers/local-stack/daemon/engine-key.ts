@@ -1,7 +1,7 @@
 /** Keys of the local stack's servers: random, each in a file that only its owner can read. Children get the engine's by their environment. */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { badConfig } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/contract/failures.ts';
 import type { EngineConfig } from '../../config/config.ts';
 import type { ProjectFolders } from '../../project/folders.ts';
 import { readOwnFile, writeAtomically } from '../../project/own-file.ts';

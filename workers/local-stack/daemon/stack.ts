@@ -1,6 +1,6 @@
 /** The children of one local stack: started at the first attachment, joined by later ones, ended together. */
 import { isIPv6 } from 'node:net';
-import { badConfig } from '../../../core/failures.ts';
+import { badConfig } from '../../../core/contract/failures.ts';
 import type { ProjectFolders } from '../../project/folders.ts';
 import { openChildLog, type ChildLog } from '../../process/child-log.ts';
 import type { ChildSpec } from '../../process/child-process.ts';

@@ -1,7 +1,7 @@
 /** Ports of the local stack: the same at every start, unless a stranger took one. */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
-import { badConfig, type TemperError } from '../../../core/failures.ts';
+import { badConfig, type TemperError } from '../../../core/contract/failures.ts';
 import type { StackPorts } from './stack-file.ts';
 
 /** Below the range from which operating systems lend ports to outgoing connections. */

@@ -3,10 +3,10 @@
  * are in every version of Temper: by them a command of another version finds out that it must not join.
  */
 import type { Socket } from 'node:net';
-import type { EngineSettings } from '../../../core/contract-engine.ts';
-import type { FailureType } from '../../../core/failures.ts';
-import { parseJson } from '../../../core/json-text.ts';
-import { LineSplitter } from '../../../core/lines.ts';
+import type { EngineSettings } from '../../../core/contract/engine.ts';
+import type { FailureType } from '../../../core/contract/failures.ts';
+import { parseJson } from '../../../core/text/json-text.ts';
+import { LineSplitter } from '../../../core/text/lines.ts';
 import type { MergedEngine } from '../../config/config.ts';
 import type { ChildStatus, StackEvent } from '../../events.ts';
 import type { MetricsAddress } from '../../metrics/metrics-server.ts';

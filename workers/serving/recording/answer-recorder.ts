@@ -1,17 +1,17 @@
 /** Records served answers before their clients get them. A failure to record is told, and never fails a request. */
 import { callKey, samplesAsTraining, type AskedRollout } from '../../../play/recorder/request.ts';
 import { checkTokens, forAgent, takeRecords, type Completion } from '../../../play/recorder/answer.ts';
-import type { RecordedAnswers } from '../../../store/records/recorded-answers.ts';
-import { firstAnswerOf } from '../../../store/records/recording-ids.ts';
-import type { NewRecording, RecordingWriter } from '../../../store/records/recordings.ts';
-import type { RedactConversation, ServedConversation } from '../../../store/records/served-conversation.ts';
-import type { CallRecord, CallRequest, ChatMessage } from '../../../store/records/trajectories.ts';
+import type { RecordedAnswers } from '../../../store/records/production/recorded-answers.ts';
+import { firstAnswerOf } from '../../../store/records/production/recording-ids.ts';
+import type { NewRecording, RecordingWriter } from '../../../store/records/production/recordings.ts';
+import type { RedactConversation, ServedConversation } from '../../../store/records/groups/served-conversation.ts';
+import type { CallRecord, CallRequest, ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import type { FoundConversation, Conversations } from './conversations.ts';
 import { badParameter, type AskedRequest } from '../../../play/recorder/canonical.ts';
 import { z } from 'zod';
-import { firstIssue } from '../../../core/contract.ts';
-import { badConfig } from '../../../core/failures.ts';
-import { canonicalJson } from '../../../core/hashes.ts';
+import { firstIssue } from '../../../core/contract/contract.ts';
+import { badConfig } from '../../../core/contract/failures.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
 
 /** A client's own name for a conversation, in all APIs. The answer has the name that it is recorded under. */
 export const CONVERSATION_HEADER = 'x-temper-conversation';

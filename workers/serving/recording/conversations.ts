@@ -4,9 +4,9 @@
  */
 import { hash } from 'node:crypto';
 
-import { canonicalJson } from '../../../core/hashes.ts';
-import { firstAnswerOf } from '../../../store/records/recording-ids.ts';
-import type { ChatMessage } from '../../../store/records/trajectories.ts';
+import { canonicalJson } from '../../../core/text/hashes.ts';
+import { firstAnswerOf } from '../../../store/records/production/recording-ids.ts';
+import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 
 export interface FoundConversation {
   /** Null until its first answer is recorded, unless its client names it. */

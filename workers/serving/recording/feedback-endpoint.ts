@@ -1,13 +1,13 @@
 /** `POST /v1/feedback`: what people think of recorded answers and conversations. */
 import { z } from 'zod';
 
-import { parseJson } from '../../../core/json-text.ts';
-import { firstIssue } from '../../../core/contract.ts';
-import { TemperError } from '../../../core/failures.ts';
+import { parseJson } from '../../../core/text/json-text.ts';
+import { firstIssue } from '../../../core/contract/contract.ts';
+import { TemperError } from '../../../core/contract/failures.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
-import { giveFeedback, MOST_ROWS } from '../../../store/records/feedback.ts';
-import { isGivenId } from '../../../store/records/recording-ids.ts';
-import type { RecordedAnswers } from '../../../store/records/recorded-answers.ts';
+import { giveFeedback, MOST_ROWS } from '../../../store/records/production/feedback.ts';
+import { isGivenId } from '../../../store/records/production/recording-ids.ts';
+import type { RecordedAnswers } from '../../../store/records/production/recorded-answers.ts';
 import type { Store } from '../../../store/store.ts';
 
 export const FEEDBACK_PATH = '/v1/feedback';

@@ -5,7 +5,7 @@ gradient. Every ε is a distance from 1. A positive weight folded into A scales 
 mean is a plain sum. Penalties independent of A are weighed separately.
 
 In a step's first update ρ is 1 up to rounding: no range clips anything, and all losses have the same gradient.
-`core/loss-options.ts` refuses their options in steps of a single update.
+`core/rules/loss-options.ts` refuses their options in steps of a single update.
 """
 
 from temper_gpu.training.losses.loss import CLIPPED_SHARE, Loss, TokenLoss, token_weights
