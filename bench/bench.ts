@@ -1,7 +1,6 @@
 /** Definition of a bench, its options and its output. */
 import { parseArgs } from 'node:util';
-
-import { UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
 
 export type Flags = Readonly<Record<string, string>>;
 
@@ -26,14 +25,14 @@ export function parseFlags({ flags }: Bench, args: readonly string[]): Flags {
     const { values } = parseArgs({ args: [...args], options, strict: true });
     return { ...flags, ...(values as Flags) };
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw badConfig(error instanceof Error ? error.message : String(error));
   }
 }
 
 export function countFlag(flags: Flags, name: string): number {
   const value = Number(flags[name]);
   if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new UsageError(`--${name} must be a whole number from 1, got ${flags[name]}`);
+  throw badConfig(`--${name} must be a whole number from 1, got ${flags[name]}`);
 }
 
 /** Reads a flag that takes one whole number from 1, or several. */
@@ -72,5 +71,5 @@ export function readNames(flag: string, text: string, known: readonly string[]):
   const names = text.split(',');
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return names;
-  throw new UsageError(`--${flag} must name some of ${known.join(', ')}, got ${unknown}`);
+  throw badConfig(`--${flag} must name some of ${known.join(', ')}, got ${unknown}`);
 }

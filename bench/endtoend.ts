@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import {
   countFlag,
@@ -54,7 +54,7 @@ async function run(flags: Flags): Promise<object> {
   const rounds = countFlag(flags, 'rounds');
   const workloads = WORKLOADS[flags.model!];
   if (workloads === undefined)
-    throw new UsageError(`--model must be one of ${Object.keys(WORKLOADS).join(', ')}, got ${flags.model}`);
+    throw badConfig(`--model must be one of ${Object.keys(WORKLOADS).join(', ')}, got ${flags.model}`);
   const known = Object.keys(workloads);
   const names = flags.workloads === ALL ? known : readNames('workloads', flags.workloads!, known);
   const tools = await openTools();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import { openTools } from '../test/run/tools.ts';
 import { defineConfig } from '../workers/config/config.ts';
 import { mergeEngineConfig } from '../core/rules/engine-rules.ts';
@@ -178,8 +178,8 @@ function readOwnFlags(flags: Flags, peers: readonly string[]): string[] {
   const policies = countFlag(flags, 'policies');
   const [dtype] = readNames('dtype', flags.dtype!, ['float32', 'bfloat16']);
   if (policies > 1 && (peers.join() !== EMBEDDED || flags.adapter !== 'yes'))
-    throw new UsageError(`--policies ${policies} needs --adapter yes and --peers ${EMBEDDED}: others play one policy`);
+    throw badConfig(`--policies ${policies} needs --adapter yes and --peers ${EMBEDDED}: others play one policy`);
   if (dtype !== 'float32' && peers.includes('vllm'))
-    throw new UsageError(`--dtype ${dtype} needs --peers without vllm, which plays float32 here`);
+    throw badConfig(`--dtype ${dtype} needs --peers without vllm, which plays float32 here`);
   return ['--policies', `${policies}`, '--dtype', dtype!];
 }

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-import { UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import { openTools } from '../test/run/tools.ts';
 import type { Bench, Flags } from './bench.ts';
 import { startScript } from './python.ts';
@@ -21,7 +21,7 @@ export const gpu: Bench = {
 };
 
 async function run({ device, parts, seconds, small }: Flags): Promise<object> {
-  if (!SMALL.includes(small!)) throw new UsageError(`--small must be yes or no, got ${small!}`);
+  if (!SMALL.includes(small!)) throw badConfig(`--small must be yes or no, got ${small!}`);
   const { python } = await openTools();
   const chosen = parts === 'all' ? [] : ['--parts', parts!];
   const args = ['--device', device!, '--seconds', seconds!, ...chosen, ...(small === 'yes' ? ['--small'] : [])];

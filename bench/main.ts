@@ -1,5 +1,6 @@
 /** `npm run bench -- NAME [flags]`: prints one table; the last line is one JSON object. */
-import { describeError, UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { describeError, EXIT } from '../cli/command-line/errors.ts';
 import { ablations } from './ablations.ts';
 import { parseFlags, type Bench } from './bench.ts';
 import { call } from './call.ts';
@@ -41,7 +42,7 @@ const BENCHES: readonly Bench[] = [
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
   const bench = BENCHES.find((candidate) => candidate.name === name);
-  if (bench === undefined) throw new UsageError(name === undefined ? 'no bench named' : `no bench ${name}`);
+  if (bench === undefined) throw badConfig(name === undefined ? 'no bench named' : `no bench ${name}`);
   const result = await bench.run(parseFlags(bench, args));
   console.log(JSON.stringify({ bench: bench.name, ...result }));
 }
@@ -58,6 +59,6 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   const { text, exitCode } = describeError(error);
-  console.error(error instanceof UsageError ? `bench: ${error.message}\n${list()}` : text);
+  console.error(exitCode === EXIT.usage ? `bench: ${(error as Error).message}\n${list()}` : text);
   process.exitCode = exitCode;
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import { question, trainingReceipts } from '../examples/receipts/receipts.ts';
 import { openStore } from '../store/bytes/open-store.ts';
 import { readSteps } from '../store/records/runs/run-reader.ts';
@@ -38,7 +38,7 @@ export const receipts: Bench = {
 
 async function run(flags: Flags): Promise<object> {
   const threshold = Number(flags['threshold']);
-  if (flags['model'] === '') throw new UsageError('--model must be the folder of the base model that the runs trained');
+  if (flags['model'] === '') throw badConfig('--model must be the folder of the base model that the runs trained');
   const temper = await readRuns(flags['project']!, flags['runs']!.split(','));
   const trl = await playTrl(flags['model']!, countFlag(flags, 'minutes'), countFlag(flags, 'threads'));
   const found = [...temper, trl].map((learned) => ({ ...learned, until: findUntil(learned, threshold) }));

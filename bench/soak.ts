@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import { openTools } from '../test/run/tools.ts';
 import { countFlag, median, quantile, type Bench, type Flags } from './bench.ts';
 import { CASES, chat, resultOf, type Case, type Result, type Round } from './soak-cases.ts';
@@ -52,7 +52,7 @@ async function run(flags: Flags): Promise<object> {
   const [minutes, beside] = [countFlag(flags, 'minutes'), countFlag(flags, 'beside')];
   const start = SERVERS[flags.server!];
   if (start === undefined)
-    throw new UsageError(`--server must be ${Object.keys(SERVERS).join(' or ')}, got ${flags.server}`);
+    throw badConfig(`--server must be ${Object.keys(SERVERS).join(' or ')}, got ${flags.server}`);
   const folder = mkdtempSync(join(tmpdir(), 'temper-bench-soak-'));
   const { python } = await openTools();
   const server = await start(python, folder);

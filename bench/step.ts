@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { UsageError } from '../cli/command-line/errors.ts';
+import { badConfig } from '../core/contract/failures.ts';
 import { openTools, type Tools } from '../test/run/tools.ts';
 import { countFlag, mean, median, showSpread, spread, type Bench, type Flags, type Spread } from './bench.ts';
 import { measureCalls } from './call-sides.ts';
@@ -62,8 +62,7 @@ export const step: Bench = {
 async function run(flags: Flags): Promise<object> {
   const name = flags['model'] ?? '';
   const model = MODELS[name];
-  if (model === undefined)
-    throw new UsageError(`--model must be one of ${Object.keys(MODELS).join(', ')}, got ${name}`);
+  if (model === undefined) throw badConfig(`--model must be one of ${Object.keys(MODELS).join(', ')}, got ${name}`);
   const [steps, rounds] = [countFlag(flags, 'steps'), countFlag(flags, 'rounds')];
   const [groups, groupSize] = [countFlag(flags, 'groups'), countFlag(flags, 'group-size')];
   const tools = await openTools();

@@ -1,7 +1,9 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
 import { setMaxListeners } from 'node:events';
+import { badConfig } from '../core/contract/failures.ts';
+import { closestName } from '../core/names/closest-name.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
-import { EXIT, UsageError, closestName, describeError } from './command-line/errors.ts';
+import { EXIT, describeError } from './command-line/errors.ts';
 import type { Command, CommandEnvironment } from './command-line/command.ts';
 import { glossaryLine, helpOf, overview } from './command-line/help.ts';
 import { parseCommandLine } from './command-line/parse.ts';
@@ -82,9 +84,7 @@ function findNamed(commands: readonly Command[], name: string): Command {
     name,
     commands.map((candidate) => candidate.name),
   );
-  throw new UsageError(
-    `unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`,
-  );
+  throw badConfig(`unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`);
 }
 
 /** npm forwards the Ctrl-C that the terminal has sent to every process already; on a busy machine that takes a while. */

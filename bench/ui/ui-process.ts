@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { UsageError } from '../../cli/command-line/errors.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 
 /** The package of `npm run build`, as users have it, or the sources, which bring their compiler. */
 const PROGRAMS = {
@@ -30,9 +30,9 @@ export interface UiProcess {
 
 export function readProgram(name: string): ProgramName {
   if (name !== 'package' && name !== 'sources')
-    throw new UsageError(`--of must be package or sources, got ${name}; leave it out for the package`);
+    throw badConfig(`--of must be package or sources, got ${name}; leave it out for the package`);
   if (existsSync(PROGRAMS[name])) return name;
-  throw new UsageError('--of package measures dist/, which is not there; run npm run build, or pass --of sources');
+  throw badConfig('--of package measures dist/, which is not there; run npm run build, or pass --of sources');
 }
 
 export interface UiPlace {

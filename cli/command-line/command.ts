@@ -10,8 +10,6 @@ import type {
 } from '../../operations/flags.ts';
 import type { Output } from '../terminal/output.ts';
 
-export * from '../../operations/flags.ts';
-
 /** The process that a command runs in. */
 export interface CommandEnvironment {
   /** Folder whose `.temper/` holds the state. */

@@ -1,7 +1,7 @@
 /** `--engine`, `--device`, `--dtype`, `--load-in-4bit`, `--devices` and `--shard-base-model`: what samples, and what the local stack's GPU worker computes on; null or false: as `temporal.config.ts` has it. */
+import type { Flags, FlagValues } from '../../operations/flags.ts';
 import { DEVICE_PATTERN, DEVICE_RULE, DTYPES, ENGINES, MOST_DEVICES } from '../../core/contract/wire-constants.ts';
 import type { EngineOverrides } from '../../core/rules/engine-rules.ts';
-import type { Flags, FlagValues } from './command.ts';
 
 const heading = 'Engine and devices';
 

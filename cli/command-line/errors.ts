@@ -1,15 +1,7 @@
 /** Errors as users see them, and the exit codes. */
 import { TemperError, WorkFailed, type FailureType } from '../../core/contract/failures.ts';
 
-export { closestName } from '../../core/names/closest-name.ts';
-export { WorkFailed } from '../../core/contract/failures.ts';
-
 export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
-
-/** Wrong input on the command line. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
 
 /** Failures that the user can fix: another flag, disk space, a started server, an upgrade. */
 const USERS: ReadonlySet<FailureType> = new Set([
@@ -25,7 +17,6 @@ export function describeError(
   error: unknown,
   rule = 'this is a bug in Temper, not in your input',
 ): { text: string; exitCode: number } {
-  if (error instanceof UsageError) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.usage };
   if (error instanceof WorkFailed) return { text: `temper: ${oneLine(error.message)}`, exitCode: EXIT.failed };
   if (error instanceof TemperError) {
     return { text: `temper: ${oneLine(error.message)}`, exitCode: USERS.has(error.type) ? EXIT.usage : EXIT.failed };

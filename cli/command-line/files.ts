@@ -2,18 +2,17 @@
 import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { badConfig } from '../../core/contract/failures.ts';
-import { UsageError } from './errors.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 
 export async function readWhole(flag: string, file: string, maxBytes: number): Promise<Buffer> {
   try {
     const found = await stat(file);
-    if (!found.isFile()) throw new UsageError(`${flag} must be a file, ${file} is none; pass another one`);
+    if (!found.isFile()) throw badConfig(`${flag} must be a file, ${file} is none; pass another one`);
     if (found.size > 0 && found.size <= maxBytes) return await readFile(file);
-    throw new UsageError(`${flag} must have 1 to ${maxBytes} bytes, ${file} has ${found.size}; pass another file`);
+    throw badConfig(`${flag} must have 1 to ${maxBytes} bytes, ${file} has ${found.size}; pass another file`);
   } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`${flag} must be a file that can be read, got ${file} (${reasonOf(error)}); correct it`, {
+    if (error instanceof TemperError) throw error;
+    throw badConfig(`${flag} must be a file that can be read, got ${file} (${reasonOf(error)}); correct it`, {
       cause: error,
     });
   }
@@ -24,7 +23,7 @@ export function textIn(flag: string, file: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new UsageError(`${flag} must be text in UTF-8, ${file} is not; pass another file`, { cause });
+    throw badConfig(`${flag} must be text in UTF-8, ${file} is not; pass another file`, { cause });
   }
 }
 
@@ -52,7 +51,7 @@ export async function writeWhole(
 
 export function refuseExisting(flag: string, file: string): void {
   if (!existsSync(file)) return;
-  throw new UsageError(`${flag} must be a new file, but ${file} exists; pass another one, or remove it first`);
+  throw badConfig(`${flag} must be a new file, but ${file} exists; pass another one, or remove it first`);
 }
 
 function reasonOf(error: unknown): string {

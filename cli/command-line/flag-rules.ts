@@ -1,6 +1,6 @@
 /** Rules between the flags of one command: what a flag needs, and what it excludes. Help and docs/commands.md show them. */
-import type { Flag, Flags } from './command.ts';
-import { UsageError } from './errors.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import type { Flag, Flags } from '../../operations/flags.ts';
 
 /** `given`: the last text of each flag that was given and not negated. Rules about flags that a command lacks do not apply. */
 export function checkFlagRules(flags: Flags, given: ReadonlyMap<string, string>): void {
@@ -12,9 +12,9 @@ export function checkFlagRules(flags: Flags, given: ReadonlyMap<string, string>)
     const { needs = [], excludes = [] } = flags[name] ?? {};
     const known = needs.filter((rule) => Object.hasOwn(flags, rule.split(' ')[0]!));
     if (known.length > 0 && !known.some(isGiven))
-      throw new UsageError(`--${name} has no effect without ${either(known)}; pass both, or leave it out`);
+      throw badConfig(`--${name} has no effect without ${either(known)}; pass both, or leave it out`);
     const other = excludes.find(isGiven);
-    if (other !== undefined) throw new UsageError(`--${name} and --${other} exclude each other; leave one of them out`);
+    if (other !== undefined) throw badConfig(`--${name} and --${other} exclude each other; leave one of them out`);
   }
 }
 

@@ -1,7 +1,8 @@
 /** Help texts and usage lines, from a command's definition. */
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Argument, Command, Definition, Flag } from './command.ts';
+import type { Argument, Definition, Flag } from '../../operations/flags.ts';
+import type { Command } from './command.ts';
 import { describeFlagRules } from './flag-rules.ts';
 
 /** `isWhole`: every flag of a command that has many, for `--help all`. */

@@ -1,8 +1,8 @@
 /** Address and key of a server that a command opens to people and programs, checked before anything is started. */
 import { randomBytes } from 'node:crypto';
+import { badConfig } from '../../core/contract/failures.ts';
 import { isLoopback } from '../../core/names/addresses.ts';
 import type { CommandEnvironment } from './command.ts';
-import { UsageError } from './errors.ts';
 import { checkAllowedHosts } from './listening.ts';
 
 export interface KeyedPlace {
@@ -49,13 +49,11 @@ export function planKeyedPlace(keyed: KeyedCommand, { flags, env, output }: Plac
 function checkNewKey({ command, keyVariable }: KeyedCommand, host: string, canBeShown: boolean): void {
   const remedy = `export ${keyVariable}="$(openssl rand -base64 32)"`;
   if (!isLoopback(host))
-    throw new UsageError(
+    throw badConfig(
       `--host ${host} is open to other machines and needs a key in ${keyVariable}, which is not set; ${remedy}`,
     );
   if (!canBeShown)
-    throw new UsageError(
-      `${command} shows a new key on a terminal only, and needs one in ${keyVariable} here; ${remedy}`,
-    );
+    throw badConfig(`${command} shows a new key on a terminal only, and needs one in ${keyVariable} here; ${remedy}`);
 }
 
 /** Words of a command line with curl that send the key. */

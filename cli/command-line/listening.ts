@@ -1,6 +1,6 @@
 /** Addresses that servers of this machine listen on, and names that their clients may use. */
-import type { Flag } from './command.ts';
-import { UsageError } from './errors.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import type { Flag } from '../../operations/flags.ts';
 
 /** A name, or an address of IPv4 or IPv6 without brackets, and without a port. */
 const HOST_NAME = /^([A-Za-z0-9][A-Za-z0-9._-]{0,252}|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*)$/;
@@ -33,7 +33,7 @@ export function placeFlags({ keyVariable, defaultPort }: { keyVariable: string; 
 export function checkAllowedHosts(host: string | null, allowed: readonly string[]): readonly string[] {
   if (host === null || !EVERY_ADDRESS.includes(host)) return host === null ? allowed : [host, ...allowed];
   if (allowed.length > 0) return allowed;
-  throw new UsageError(
+  throw badConfig(
     `--host ${host || "''"} must come with --allow-host, otherwise requests from other machines are refused; pass --allow-host and the name or address that they use`,
   );
 }

@@ -1,8 +1,9 @@
-/** Parses a command line with node:util's parseArgs. Every mistake is a UsageError with the flag and the remedy. */
+/** Parses a command line with node:util's parseArgs. Every mistake is a BadConfig with the flag and the remedy. */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { UsageError, closestName } from './errors.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from '../../operations/flags.ts';
+import { closestName } from '../../core/names/closest-name.ts';
 import { checkFlagRules } from './flag-rules.ts';
-import type { Arguments, ArgumentValues, Definition, Flag, Flags, FlagValues } from './command.ts';
 import { usageOf } from './help.ts';
 import { NEGATED, readArguments, readFlags } from './values.ts';
 
@@ -87,16 +88,16 @@ interface FlagToken {
 
 function checkFlag(command: Definition, token: FlagToken): void {
   const flag = findFlag(command.flags, token.name);
-  if (flag === null) throw new UsageError(`unknown flag ${token.rawName}; ${remedyOf(command, token.name)}`);
+  if (flag === null) throw badConfig(`unknown flag ${token.rawName}; ${remedyOf(command, token.name)}`);
   if (flag.kind === 'boolean') {
     if (token.value === undefined) return;
-    throw new UsageError(
+    throw badConfig(
       `${token.rawName} takes no value, got ${JSON.stringify(token.value)}; write ${token.rawName} alone`,
     );
   }
   // parseArgs would take the next flag as the value: `--run --steps 3` lacks a value, `--seed -1` does not.
   if (token.value === undefined || (token.inlineValue !== true && token.value.startsWith('--')))
-    throw new UsageError(`${token.rawName} needs a value; write ${token.rawName} ${flag.placeholder}`);
+    throw badConfig(`${token.rawName} needs a value; write ${token.rawName} ${flag.placeholder}`);
 }
 
 function remedyOf({ name, flags, absent = {} }: Definition, unknown: string): string {
@@ -116,8 +117,8 @@ function checkCount(command: Definition, words: readonly string[]): void {
   const all = Object.values(command.arguments);
   const missing = all[words.length];
   if (missing !== undefined && missing.optional !== true)
-    throw new UsageError(`${missing.placeholder} is missing; usage: temper ${usageOf(command)}`);
+    throw badConfig(`${missing.placeholder} is missing; usage: temper ${usageOf(command)}`);
   const extra = words[all.length];
   if (extra !== undefined && all.at(-1)?.repeats !== true)
-    throw new UsageError(`unexpected argument ${JSON.stringify(extra)}; usage: temper ${usageOf(command)}`);
+    throw badConfig(`unexpected argument ${JSON.stringify(extra)}; usage: temper ${usageOf(command)}`);
 }

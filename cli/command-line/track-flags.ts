@@ -1,5 +1,5 @@
 /** `--track` and `--trace`, for every command that starts a run. */
-import type { FlagValues } from './command.ts';
+import type { FlagValues } from '../../operations/flags.ts';
 
 const heading = 'Trackers and traces';
 

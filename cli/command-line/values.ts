@@ -1,15 +1,16 @@
 /** Values of flags and arguments from the words of a command line: the rule and the error of each kind. */
-import { UsageError, closestName } from './errors.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import {
-  NONE,
   type Argument,
   type Arguments,
   type ArgumentValues,
   type Flag,
   type Flags,
   type FlagValues,
+  NONE,
   type NumberFlag,
-} from './command.ts';
+} from '../../operations/flags.ts';
+import { closestName } from '../../core/names/closest-name.ts';
 
 export {
   requireCheckpointName as readCheckpointName,
@@ -40,7 +41,7 @@ function readFlag(name: string, flag: Flag, given: readonly string[]): unknown {
     if (text === undefined) return flag.negatable === true ? null : false;
     return text !== NEGATED;
   }
-  if (text === undefined && flag.required !== undefined) throw new UsageError(`--${name} is missing; ${flag.required}`);
+  if (text === undefined && flag.required !== undefined) throw badConfig(`--${name} is missing; ${flag.required}`);
   const naming = { name: `--${name}`, prefix: `--${name} ` };
   if (flag.kind === 'texts') return given.map((each) => readText(flag, each, naming));
   if (text === undefined) return null;
@@ -135,8 +136,8 @@ function describeRange(minimum: number | undefined, maximum: number | undefined)
   return maximum === undefined ? ` of at least ${minimum}` : ` from ${minimum} to ${maximum}`;
 }
 
-function badValue({ name, prefix }: ValueNaming, rule: string, text: string, example: string): UsageError {
-  return new UsageError(`${name} must be ${rule}, got ${JSON.stringify(text)}; pass ${prefix}${example}`);
+function badValue({ name, prefix }: ValueNaming, rule: string, text: string, example: string): TemperError {
+  return badConfig(`${name} must be ${rule}, got ${JSON.stringify(text)}; pass ${prefix}${example}`);
 }
 
 function readArgument({ placeholder, choices }: Argument, word: string | undefined): string | null {
@@ -144,5 +145,5 @@ function readArgument({ placeholder, choices }: Argument, word: string | undefin
   if (choices === undefined || choices.includes(word)) return word;
   const guess = closestName(word, choices);
   const remedy = guess === null ? 'pass one of them' : `did you mean ${guess}?`;
-  throw new UsageError(`${placeholder} must be one of ${choices.join(', ')}, got ${JSON.stringify(word)}; ${remedy}`);
+  throw badConfig(`${placeholder} must be one of ${choices.join(', ')}, got ${JSON.stringify(word)}; ${remedy}`);
 }

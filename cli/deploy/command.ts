@@ -1,4 +1,5 @@
-import { CHECKPOINT_HELP, defineCommand, JSON_FLAG, type CommandContext, type Flags } from '../command-line/command.ts';
+import { CHECKPOINT_HELP, type Flags, JSON_FLAG } from '../../operations/flags.ts';
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
 
 /** Options of targets, one flag each; `core/contract/deploy.ts` says which target takes which, and what they look like. */
 const TARGET_FLAGS = {

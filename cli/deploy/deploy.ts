@@ -1,6 +1,7 @@
 /** Starts a deployment's workflow, or joins it, and follows its stages if asked to. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { WorkFailed } from '../../core/contract/failures.ts';
 import { deploymentWorkflowId, outboundQueue, storeQueue } from '../../core/names/queues.ts';
 import {
   deploymentId,
@@ -20,7 +21,7 @@ import { openLocalStack } from '../../workers/local-stack/client.ts';
 import { runningTarget } from '../../workers/local-stack/running-stack.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
 import type { deployCheckpoint } from '../../workflows/deploy.ts';
-import { EXIT, WorkFailed } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { requireServer } from '../../operations/server.ts';
 import { printJson } from '../terminal/output.ts';
 import { lookAt, type SeenWorkflow } from '../watch/pending.ts';

@@ -1,11 +1,11 @@
 /** Plans a deployment from the flags and the store. */
+import { badConfig } from '../../core/contract/failures.ts';
 import { DEPLOY_OPTIONS, type DeployTargetName } from '../../core/contract/deploy.ts';
 import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
 import { requireTarget } from '../../outbound/deploy/targets.ts';
 import type { NewDeployment } from '../../store/records/production/deployments.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import { readCardFacts } from '../model-card/card-facts.ts';
 import { renderModelCard } from '../model-card/model-card.ts';
@@ -25,7 +25,7 @@ export async function planDeployment(context: DeployContext, store: Store): Prom
   const target = flags.to;
   const options = readOptions(context, target);
   if (flags['no-proof'] && flags.prompts !== null)
-    throw new UsageError('--prompts has no effect with --no-proof; leave one of them out');
+    throw badConfig('--prompts has no effect with --no-proof; leave one of them out');
   const policy = await findTrainedPolicy(store, readTrainedName(args.checkpoint));
   requireAdapter(policy, target);
   const facts = await readCardFacts(store, policy, { format: 'peft', converted: null }, context);
@@ -52,9 +52,7 @@ export async function planDeployment(context: DeployContext, store: Store): Prom
 function requireAdapter({ name, config }: TrainedPolicy, target: DeployTargetName): void {
   if (config.train.lora !== null || WHOLE.includes(target)) return;
   const remedy = `write the whole model with temper export ${name} --format merged, and upload that`;
-  throw new UsageError(
-    `--to ${target} takes LoRA adapters, but ${name} was trained with --full-fine-tuning; ${remedy}`,
-  );
+  throw badConfig(`--to ${target} takes LoRA adapters, but ${name} was trained with --full-fine-tuning; ${remedy}`);
 }
 
 function readBaseModel(
@@ -64,11 +62,11 @@ function readBaseModel(
 ): string | null {
   const asked = flags['base-model'];
   if (asked !== null && !BASE_MODEL.test(asked))
-    throw new UsageError(`--base-model must be letters, digits, - _ . and /, got ${asked}; pass the name at ${target}`);
+    throw badConfig(`--base-model must be letters, digits, - _ . and /, got ${asked}; pass the name at ${target}`);
   const found = asked ?? (HUB_NAMES.includes(target) ? hubId : null);
   if (found !== null || NAMELESS.includes(target)) return found;
   const example = target === 'fireworks' ? 'accounts/fireworks/models/NAME' : 'NAMESPACE/NAME';
-  throw new UsageError(`the name of ${name} at ${target} is not known; pass --base-model ${example}`);
+  throw badConfig(`the name of ${name} at ${target} is not known; pass --base-model ${example}`);
 }
 
 const flagOf = (option: string): string => option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -85,7 +83,7 @@ function readOptions({ flags }: DeployContext, target: DeployTargetName): Record
     const option = optionsByFlag.get(flag);
     if (option === undefined) {
       const taken = [...optionsByFlag.keys()].map((name) => `--${name}`).join(', ');
-      throw new UsageError(`--${flag} has no effect with --to ${target}, which takes ${taken}; leave it out`);
+      throw badConfig(`--${flag} has no effect with --to ${target}, which takes ${taken}; leave it out`);
     }
     given[option] = value;
   }
@@ -94,5 +92,5 @@ function readOptions({ flags }: DeployContext, target: DeployTargetName): Record
   const [issue] = error.issues;
   const option = String(issue?.path[0]);
   const got = given[option] === undefined || given[option] === true ? '' : `, got ${String(given[option])}`;
-  throw new UsageError(`--${flagOf(option)} ${issue?.message}${got}; pass one for --to ${target}`);
+  throw badConfig(`--${flagOf(option)} ${issue?.message}${got}; pass one for --to ${target}`);
 }

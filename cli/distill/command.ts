@@ -1,4 +1,5 @@
-import { CHECKPOINT_ARGUMENT, defineCommand } from '../command-line/command.ts';
+import { CHECKPOINT_ARGUMENT } from '../../operations/flags.ts';
+import { defineCommand } from '../command-line/command.ts';
 
 export const distillCommand = defineCommand({
   name: 'distill',

@@ -1,5 +1,6 @@
 /** Recorded attempts as examples for supervised training. */
 import { resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { distill, rolePartsOf, recordedCall, toLine, type RatedAttempt } from './chats/distilled-chats.ts';
 import type { RunConfig, TrainedRoles } from '../../core/contract/contract.ts';
 import { otherPolicies, trainedRoles } from '../../core/rules/roles.ts';
@@ -14,7 +15,7 @@ import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import { EXIT, UsageError } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { writeWhole } from '../command-line/files.ts';
 import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { distillCommand } from './command.ts';
@@ -24,12 +25,12 @@ export async function distillRun(context: CommandContext<typeof distillCommand>)
   const { flags, cwd, output } = context;
   requireOnePlace(context);
   if (fromTraces(flags)) return (await import('./traces/distill-traces.ts')).distillTraces(context);
-  if (flags.top === null) throw new UsageError('--top is missing; pass --top 25%');
+  if (flags.top === null) throw badConfig('--top is missing; pass --top 25%');
   const share = Number.parseFloat(flags.top) / 100;
   const { source, played } = await readPlayed(context);
   const { attempts, examples, repeated, empty } = distill(played, share);
   if (examples.length === 0)
-    throw new UsageError(
+    throw badConfig(
       `${source} must have attempts to take, but ${flags.top} of its ${played.length} attempts with a reward are none; pass a larger --top, or name other attempts`,
     );
   const file = resolve(cwd, flags.out);
@@ -52,7 +53,7 @@ function fromTraces(flags: Flags): boolean {
 function requireOnePlace({ args, flags }: CommandContext<typeof distillCommand>): void {
   const places = [args.checkpoint, flags.attempts, flags['from-otlp'], flags['from-langfuse'] || null];
   if (places.filter((place) => place !== null).length !== 1)
-    throw new UsageError(
+    throw badConfig(
       'attempts must come from one place: name a CHECKPOINT, or pass --attempts FOLDER, --from-otlp FILE or --from-langfuse',
     );
 }
@@ -76,7 +77,7 @@ async function readPlayed({ args, flags, project, cwd, env }: CommandContext<typ
 function requirePolicy(source: string, policy: string, config: RunConfig): void {
   const known = [MAIN_POLICY, ...otherPolicies(config)];
   if (known.includes(policy)) return;
-  throw new UsageError(
+  throw badConfig(
     `${source} must name a policy of the run (it has ${known.join(', ')}), got ${policy}; name one of them after a colon, or leave it out for main`,
   );
 }

@@ -1,11 +1,11 @@
 /** Attempts that `temper try --save` wrote, mostly of a hosted teacher. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
 import { rolePartsOf, recordedCall, type RatedAttempt } from './chats/distilled-chats.ts';
 import { parseSavedAttempt, type SavedAttempt } from '../../play/replay/saved-attempt.ts';
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
-import { UsageError } from '../command-line/errors.ts';
 
 /** Members of a message that a chat template renders; hosted models return more. */
 const TAUGHT = new Set(['role', 'content', 'tool_calls', 'reasoning_content']);
@@ -14,9 +14,7 @@ const TAUGHT = new Set(['role', 'content', 'tool_calls', 'reasoning_content']);
 export async function readSavedAttempts(folder: string): Promise<RatedAttempt[]> {
   const files = (await namesIn(folder)).filter((name) => name.endsWith('.json'));
   if (files.length === 0)
-    throw new UsageError(
-      `--attempts must name a folder that temper try --save has written to, ${folder} has no attempts`,
-    );
+    throw badConfig(`--attempts must name a folder that temper try --save has written to, ${folder} has no attempts`);
   const read = async (name: string) => parseSavedAttempt(await readFile(join(folder, name), 'utf8'), name);
   const saved = await Promise.all(files.map(read));
   const inOrder = saved.toSorted((a, b) => a.scenarioIndex - b.scenarioIndex || a.attempt - b.attempt);
@@ -28,9 +26,7 @@ async function namesIn(folder: string): Promise<string[]> {
     return await readdir(folder);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new UsageError(
-      `--attempts must name a folder that can be read, got ${folder} (${code}); see temper try --save`,
-    );
+    throw badConfig(`--attempts must name a folder that can be read, got ${folder} (${code}); see temper try --save`);
   }
 }
 

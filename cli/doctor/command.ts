@@ -1,4 +1,5 @@
-import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
+import { JSON_FLAG } from '../../operations/flags.ts';
+import { defineCommand } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 

@@ -1,11 +1,6 @@
+import { CHECKPOINT_HELP, JSON_FLAG } from '../../operations/flags.ts';
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import {
-  AGENT_ARGUMENT,
-  CHECKPOINT_HELP,
-  JSON_FLAG,
-  defineCommand,
-  type CommandContext,
-} from '../command-line/command.ts';
+import { AGENT_ARGUMENT, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const evalCommand = defineCommand({

@@ -1,6 +1,6 @@
 import { join, relative, resolve } from 'node:path';
 import { STATE_FOLDER } from '../../workers/project/folders.ts';
-import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { writeWhole } from '../command-line/files.ts';
 import { version } from '../../workers/version.ts';
 import { printJson } from '../terminal/output.ts';
@@ -9,7 +9,7 @@ import { renderEvalReport } from './eval-page.ts';
 import { judgeOutcomes } from './judge-outcomes.ts';
 import { planEval, type EvalPlan } from './plan-eval.ts';
 import { evalLines, summariseOutcomes, type EvalSummary, type Outcome, type Played } from './summarise.ts';
-import { TemperError } from '../../core/contract/failures.ts';
+import { TemperError, WorkFailed } from '../../core/contract/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { openAgentResources } from '../../play/resources/agent-resources.ts';

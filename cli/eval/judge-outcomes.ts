@@ -1,4 +1,5 @@
 /** `temper eval --judge`: a hosted judge compares the models' attempts at each scenario. Its answers are stored before use. */
+import { badConfig, WorkFailed } from '../../core/contract/failures.ts';
 import { hashOf } from '../../core/text/hashes.ts';
 import { describeSpending } from '../../core/rules/judge-spending.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
@@ -10,7 +11,6 @@ import { conversationOf } from '../../store/records/judging/conversation.ts';
 import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { UsageError, WorkFailed } from '../command-line/errors.ts';
 import type { EvalContext } from './command.ts';
 import type { Players } from '../players/players.ts';
 import type { Outcome } from './summarise.ts';
@@ -29,14 +29,14 @@ export function planJudging(
   const maxUsd = flags['max-cost-usd'];
   if (!flags.judge) return null;
   if (!isRuler(reward) || reward.judge.kind === 'engine')
-    throw new UsageError(
+    throw badConfig(
       `--judge has no effect: the agent ${name} has no hosted judge; add reward: ruler({ … }) with one, or leave it out`,
     );
   if (players.length < 2)
-    throw new UsageError("--judge compares the models' attempts, and needs at least 2, got 1; pass another --model");
+    throw badConfig("--judge compares the models' attempts, and needs at least 2, got 1; pass another --model");
   requireJudgeKey(reward.judge, env);
   if (maxUsd !== null && !hasPrice(reward.judge, reward))
-    throw new UsageError(
+    throw badConfig(
       `--max-cost-usd has no effect while the price of ${reward.judge.name} is unknown; set usdPerMillionInput and usdPerMillionOutput of ruler in the agent's file`,
     );
   return { ruler: reward, judge: reward.judge, maxUsd };

@@ -1,11 +1,11 @@
 /** Plan of `temper eval`: scenarios and players, checked before anything is started. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { checkUnique, sampleScenarios, spreadValue } from '../../play/scenarios.ts';
 import { drawSample } from '../../core/numbers/split-held-out.ts';
 import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/rules/run-defaults.ts';
 import { readStoredScenarios, streamStoredScenarios } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { EvalContext } from './command.ts';
@@ -92,7 +92,7 @@ async function readHeldOut(
 
 function nonEmpty(scenarios: readonly Scenario[], path: string): readonly Scenario[] {
   if (scenarios.length > 0) return scenarios;
-  throw new UsageError(`the agent has no scenarios to play (${path}); add at least one`);
+  throw badConfig(`the agent has no scenarios to play (${path}); add at least one`);
 }
 
 /** Notes players that were trained on these scenarios, which may be held out of another run. */

@@ -1,10 +1,5 @@
-import {
-  CHECKPOINT_ARGUMENT,
-  CHECKPOINT_HELP,
-  JSON_FLAG,
-  defineCommand,
-  type CommandContext,
-} from '../command-line/command.ts';
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, JSON_FLAG } from '../../operations/flags.ts';
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
 
 export const exportCommand = defineCommand({
   name: 'export',

@@ -1,14 +1,14 @@
 import { chmod, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { badConfig, type TemperError, WorkFailed } from '../../core/contract/failures.ts';
 import { CARD, CHAT_TEMPLATE_FILE } from '../../outbound/deploy/targets/files.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import { readRunTemplate } from '../../store/records/runs/chat-templates.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { readTrainedName } from '../command-line/values.ts';
-import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../../core/reports/format.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { loadConfig } from '../../workers/config/config.ts';
@@ -52,11 +52,11 @@ function formatOf({ flags }: ExportContext, { name, config }: TrainedPolicy): Fo
   const isFull = config.train.lora === null;
   const format = flags.format ?? (isFull ? 'merged' : 'peft');
   if (isFull && !WHOLE.includes(format))
-    throw new UsageError(
+    throw badConfig(
       `--format ${format} needs an adapter, but ${name} has none: its run trains all weights; pass --format merged, or leave --format out`,
     );
   if (!WHOLE.includes(format) && flags.dtype !== null)
-    throw new UsageError('--dtype has no effect without --format merged or gguf; pass both, or leave it out');
+    throw badConfig('--dtype has no effect without --format merged or gguf; pass both, or leave it out');
   return format;
 }
 

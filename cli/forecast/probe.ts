@@ -1,11 +1,11 @@
 /** A run of four steps that is played to be measured. */
+import { WorkFailed } from '../../core/contract/failures.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
 import { hashOf } from '../../core/text/hashes.ts';
 import { omitDefaults, SCHEMA_DEFAULTS } from '../../core/contract/schema-defaults.ts';
 import { requireRun } from '../../store/records/runs/run-reader.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
-import { WorkFailed } from '../command-line/errors.ts';
 import { findExisting } from '../planning/find-existing.ts';
 import { settleRun } from '../planning/draft-run.ts';
 import type { RunPlan } from '../planning/run-plan.ts';

@@ -1,3 +1,4 @@
+import { WorkFailed } from '../../core/contract/failures.ts';
 import type { EngineKind, GpuWorkerSettings } from '../../core/contract/engine.ts';
 import { checkStartedEngine, mergeEngineConfig } from '../../core/rules/engine-rules.ts';
 import { loadConfig, type EngineConfig, type MergedEngine } from '../../workers/config/config.ts';
@@ -7,7 +8,7 @@ import { runGpuWorker } from '../../workers/local-stack/children/gpu-worker.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { engineOverrides } from '../command-line/engine-flags.ts';
 import { checkAllowedHosts } from '../command-line/listening.ts';
-import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { gpuWorkerCommand } from './command.ts';
 

@@ -3,6 +3,7 @@
  * scenarios, and the judge must rank them so. A rubric that fails is sharpened a few times.
  */
 import { readFile } from 'node:fs/promises';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { Scenario, ScenarioSource } from '../../play/agent.ts';
 import { readScenarios } from '../../play/scenarios.ts';
 import { judgeByLedger } from '../../play/judge/judge-by-ledger.ts';
@@ -10,7 +11,6 @@ import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
 import type { HostedJudge } from '../../play/judge/judge-model.ts';
 import { openAgentResources } from '../../play/resources/agent-resources.ts';
 import type { Score } from '../../store/records/judging/verdicts.ts';
-import { UsageError } from '../command-line/errors.ts';
 import type { AgentFile } from '../planning/load-agent.ts';
 import { formatNumber } from '../../core/reports/format.ts';
 import { stateOf } from '../scenarios/write-files.ts';
@@ -133,10 +133,10 @@ class RubricCheck {
     this.#tell(`${this.#judge.name} ranks good above mediocre above bad for ${count} scenarios (${RUBRIC_FILE})`);
   }
 
-  #refused(checked: readonly Checked[], wrong: readonly Checked[]): UsageError {
+  #refused(checked: readonly Checked[], wrong: readonly Checked[]): TemperError {
     const { scenario, scores } = wrong[0]!;
     const numbers = QUALITIES.map((quality) => `${quality} ${formatNumber(scores[quality].score)}`).join(', ');
-    return new UsageError(
+    return badConfig(
       `the judge ${this.#judge.name} must score good above mediocre above bad, but for ${wrong.length} of ${checked.length} scenarios it did not (${scenario.id}: ${numbers}); read ${RUBRIC_FILE}, edit RUBRIC or the judge in ${AGENT_FILE}, and run the command again`,
     );
   }

@@ -6,12 +6,13 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { describeSpending } from '../../core/rules/judge-spending.ts';
 import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { CONFIG_FILE } from '../../workers/project/folders.ts';
 import { dependencyOnThis } from '../../workers/version.ts';
-import { EXIT, UsageError } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { loadAgent } from '../planning/load-agent.ts';
 import { scenarioLines, spendingTeller } from '../scenarios/lines.ts';
 import { makeScenarios } from '../scenarios/make-scenarios.ts';
@@ -102,7 +103,7 @@ function requireInstalled(folder: string): void {
       findPackage(folder) === folder
         ? `run npm install in ${folder}`
         : `run npm install ${dependencyOnThis().replace('file:', '')}`;
-    throw new UsageError(`temper-rl must be installed for ${folder}; ${remedy}, then the same command again`);
+    throw badConfig(`temper-rl must be installed for ${folder}; ${remedy}, then the same command again`);
   }
 }
 

@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { closestName, EXIT, UsageError } from '../command-line/errors.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { closestName } from '../../core/names/closest-name.ts';
+import { EXIT } from '../command-line/errors.ts';
 import type { InitContext } from './command.ts';
 import { planFiles, type InitChoices, type PlannedFile } from './plan-files.ts';
 import { TEMPLATE_NAMES, TEMPLATES, type TemplateName } from './templates.ts';
@@ -27,11 +29,11 @@ export async function init(context: InitContext): Promise<number> {
 
 function checkFree(folder: string, files: ReadonlyMap<string, PlannedFile>): void {
   if (existsSync(folder) && !statSync(folder).isDirectory())
-    throw new UsageError(`FOLDER must be a folder, ${folder} is a file; choose another name`);
+    throw badConfig(`FOLDER must be a folder, ${folder} is a file; choose another name`);
   const taken = [...files].filter(([name, { isCompleted }]) => !isCompleted && existsSync(join(folder, name)));
   if (taken.length === 0) return;
   const names = taken.map(([name]) => name).join(', ');
-  throw new UsageError(
+  throw badConfig(
     `temper init overwrites nothing, and ${folder} has ${names}; choose another folder, or move ${taken.length === 1 ? 'it' : 'them'} away`,
   );
 }

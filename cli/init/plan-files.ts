@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { badConfig } from '../../core/contract/failures.ts';
 import { dependencyOnThis } from '../../workers/version.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { TEMPLATES, type Template, type TemplateName } from './templates.ts';
 
 const TEMPLATES_FOLDER = fileURLToPath(new URL('./templates/', import.meta.url));
@@ -77,7 +77,7 @@ function parseManifest(text: string, file: string): Record<string, unknown> {
   } catch {
     // The error below covers every kind of mistake.
   }
-  throw new UsageError(`${file} must be a JSON object, but is not; correct it, or choose another folder`);
+  throw badConfig(`${file} must be a JSON object, but is not; correct it, or choose another folder`);
 }
 
 function readText(file: string): string | null {

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rmdir } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { hashOf } from '../../core/text/hashes.ts';
 import type { StructuredQuestion } from '../../play/hosted/ask-structured.ts';
 import type { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
@@ -11,7 +12,6 @@ import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { CONFIG_FILE } from '../../workers/project/folders.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { findPlayers, type Player } from '../players/players.ts';
 import { readBaseModel, requireBaseModel } from '../planning/base-model.ts';
 import type { MakePlan } from '../scenarios/make-plan.ts';
@@ -88,7 +88,7 @@ export async function planTask(context: InitContext): Promise<TaskPlan> {
 function readTask({ task }: Flags): string {
   const text = (task ?? '').trim();
   if (text !== '') return text;
-  throw new UsageError(
+  throw badConfig(
     '--task must be a sentence that says what the agent has to do, got an empty text; pass --task "Answer questions about …"',
   );
 }
@@ -101,7 +101,7 @@ async function findBaseModel(flags: Flags, environment: CommandEnvironment, cwd:
     ? ((await loadConfig(folder, env)).train['base-model'] ?? null)
     : null;
   if (configured !== null && given !== null && given !== configured)
-    throw new UsageError(
+    throw badConfig(
       `--base-model must be that of ${join(folder, CONFIG_FILE)}, ${String(configured)}, got ${given}; edit the file, or leave --base-model out`,
     );
   const model = requireBaseModel({ 'base-model': configured === null ? given : String(configured) });
@@ -135,7 +135,7 @@ async function findModels(
   const judgeName = flags.judge ?? writerName;
   for (const [flag, name] of Object.entries({ writer: writerName, judge: judgeName }))
     if (parseHostedModel(name, environment.env) === null)
-      throw new UsageError(
+      throw badConfig(
         `--${flag} must be a hosted model, got ${JSON.stringify(name)}; pass provider/model, such as openai/gpt-5-mini, or URL#MODEL`,
       );
   const { price, 'key-env': keyVariable } = flags;

@@ -1,11 +1,11 @@
 /** An attempt of the agent in which a sample stands for what the model would have said: a judge sees it as in a run. */
+import { WorkFailed } from '../../core/contract/failures.ts';
 import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { conversationOf, type Conversation } from '../../store/records/judging/conversation.ts';
 import type { AgentResources } from '../../play/resources/agent-resources.ts';
 import { playSingle } from '../../play/single-attempt.ts';
-import { WorkFailed } from '../command-line/errors.ts';
 import { AGENT_FILE, COMPLETE_TASK } from './agent-file.ts';
 
 export interface SampleOptions {

@@ -1,5 +1,5 @@
 /** Tools of `temper mcp`: one for each view, with the parameters of its path and its query. */
-import { UsageError } from '../command-line/errors.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { ViewContext } from '../../views/context/context.ts';
 import { VIEW_ROUTES, type ViewRoute } from '../../views/routes/routes.ts';
 
@@ -80,9 +80,7 @@ function partsOf({ path }: ViewRoute): string[] {
 export async function callTool({ route, inputSchema }: ViewTool, input: Input, views: ViewContext): Promise<string> {
   const unknown = Object.keys(input).find((name) => !Object.hasOwn(inputSchema.properties, name));
   if (unknown !== undefined)
-    throw new UsageError(
-      `${unknown} is no parameter of this tool, only ${Object.keys(inputSchema.properties).join(', ')}`,
-    );
+    throw badConfig(`${unknown} is no parameter of this tool, only ${Object.keys(inputSchema.properties).join(', ')}`);
   const given = Object.fromEntries(Object.entries(input).flatMap(([name, value]) => textOf(name, value)));
   const { select, from = '0', ...asked } = given;
   const parts = Object.fromEntries(partsOf(route).map((name) => [name, required(asked, name)]));
@@ -98,13 +96,13 @@ function textOf(name: string, value: unknown): [string, string][] {
   if (value === null || value === undefined || value === '') return [];
   if (typeof value === 'string') return [[name, value]];
   if (typeof value === 'number' || typeof value === 'boolean') return [[name, String(value)]];
-  throw new UsageError(`${name} must be text or a number, got ${JSON.stringify(value).slice(0, 80)}`);
+  throw badConfig(`${name} must be text or a number, got ${JSON.stringify(value).slice(0, 80)}`);
 }
 
 function required(given: Readonly<Record<string, string>>, name: string): string {
   const value = given[name];
   if (value !== undefined) return value;
-  throw new UsageError(`${name} is missing (${PARTS[name] ?? name}); pass it`);
+  throw badConfig(`${name} is missing (${PARTS[name] ?? name}); pass it`);
 }
 
 function selectMember(answer: object, path: string): unknown {
@@ -113,7 +111,7 @@ function selectMember(answer: object, path: string): unknown {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
       const members =
         typeof value === 'object' && value !== null ? Object.keys(value).slice(0, 40).join(', ') : 'nothing';
-      throw new UsageError(`select must name a member of the answer, got ${path}; there is ${members}`);
+      throw badConfig(`select must name a member of the answer, got ${path}; there is ${members}`);
     }
     value = (value as Readonly<Record<string, unknown>>)[name];
   }
@@ -122,7 +120,7 @@ function selectMember(answer: object, path: string): unknown {
 
 function pageOf(text: string, from: number): string {
   if (!Number.isSafeInteger(from) || from < 0 || (from > 0 && from >= text.length))
-    throw new UsageError(`from must be a whole number below ${text.length}, the length of the answer, got ${from}`);
+    throw badConfig(`from must be a whole number below ${text.length}, the length of the answer, got ${from}`);
   const end = from + MAX_CHARACTERS;
   if (from === 0 && end >= text.length) return text;
   const next = end >= text.length ? 'the end' : `the rest: from ${end}, or a part of it: select`;

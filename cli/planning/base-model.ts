@@ -1,10 +1,10 @@
 /** Base model of `--base-model` or `--model`, under the name that a run records. */
+import { badConfig } from '../../core/contract/failures.ts';
 import { isBuiltIn, isConfigured, resolveBaseModel, type BaseModel } from '../../workers/base-models/base-model.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { pinBaseModel } from '../../workers/base-models/pin-base-model.ts';
 import { programContext } from '../terminal/stack-events.ts';
-import { UsageError } from '../command-line/errors.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 
 export type ModelContext = Pick<CommandEnvironment, 'project' | 'cwd' | 'env' | 'output' | 'signal'>;
@@ -29,7 +29,7 @@ export async function readConfiguredModel(
   const model = resolveBaseModel(text, cwd, project, configured, { hasTemplate });
   if (isConfigured(model, configured)) return model;
   const { name, models } = model;
-  throw new UsageError(
+  throw badConfig(
     `workers started later would not know --base-model ${text}; name it in temporal.config.ts (models: { ${JSON.stringify(name)}: ${JSON.stringify(models[name])} }) and pass --base-model ${name}`,
   );
 }
@@ -57,7 +57,7 @@ export function requireBaseModel(
   sources = ' to try it on this machine, a folder',
 ): string {
   if (model !== null) return model;
-  throw new UsageError(
+  throw badConfig(
     `--base-model is missing; pass --base-model pocket${sources}, an OWNER/NAME of the Hugging Face hub, or s3://BUCKET/PREFIX`,
   );
 }

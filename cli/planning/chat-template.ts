@@ -1,5 +1,6 @@
 /** `--chat-template FILE`: a Jinja template instead of the model's own. Its text goes into the store under its hash. */
 import { resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
 import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/contract/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
@@ -9,7 +10,6 @@ import { programContext } from '../terminal/stack-events.ts';
 import { isBuiltIn } from '../../workers/base-models/base-model.ts';
 import { findLocalModel } from './base-model.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { readWhole, textIn } from '../command-line/files.ts';
 
 export interface ChatTemplate {
@@ -24,7 +24,7 @@ export async function readChatTemplate(text: string | null, cwd: string): Promis
   const file = resolve(cwd, text);
   const bytes = await readWhole('--chat-template', file, MAX_CHAT_TEMPLATE_BYTES);
   if (textIn('--chat-template', file, bytes).trim() === '')
-    throw new UsageError(`--chat-template must be a Jinja template, ${file} is blank; pass another file`);
+    throw badConfig(`--chat-template must be a Jinja template, ${file} is blank; pass another file`);
   return { file, bytes, sha256: hashBytes(bytes) };
 }
 

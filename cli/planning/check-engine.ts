@@ -1,4 +1,5 @@
 /** The engine of a run, decided before the run is planned, and configurations that it or the trainer can't compute. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
 import type { EngineKind } from '../../core/contract/engine.ts';
 import { checkTraining, mergeEngineConfig } from '../../core/rules/engine-rules.ts';
@@ -9,7 +10,6 @@ import { findDevices } from '../../workers/devices/devices.ts';
 import { loadedBase, type LoadedBase } from '../../workers/config/loaded-base.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { countPolicies } from '../../core/rules/roles.ts';
 import { isSupervisedOnly } from '../../core/rules/supervised.ts';
 import { findNewestCheckpoint, findCurrentCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
@@ -41,7 +41,7 @@ export async function refuseIdleCorrection(
   if (recorded !== null || correction === 'none' || isOverlapping(asked) || hasWindow(asked)) return;
   const { kind } = await engineOf(flags, place, usual);
   if (kind !== 'embedded' || (await findLoadedBase(flags, place))?.dtype !== 'float32') return;
-  throw new UsageError(
+  throw badConfig(
     `--correction ${correction} has no effect with the embedded engine in float32 and --max-staleness 0: sampler and trainer agree up to rounding; pass --correction none, or leave it out`,
   );
 }

@@ -1,4 +1,5 @@
 /** The judge of an agent's file or `--judge`, checked before anything is started. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { ExternalConfig, RunConfig } from '../../core/contract/contract.ts';
 import { EXTERNAL, isAwaited, REVIEW } from '../../core/rules/external-rewards.ts';
 import { REWARD_GROUP } from '../../core/rules/named-rewards.ts';
@@ -10,7 +11,6 @@ import { isExternal, type External } from '../../play/external.ts';
 import { checkBudget, withJudge } from '../../play/judge/ruler.ts';
 import { findCheckpoint, nameCheckpoint, readCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 
 /** Judge options of a run's configuration; flags override them. */
 export function judgeOptions({
@@ -51,9 +51,7 @@ export async function checkJudge(
   if (isAwaited(name) && isExternal(reward)) return;
   if (reward === undefined || isExternal(reward)) {
     const ownRewards = describeRewards(reward, rewardGroup);
-    throw new UsageError(
-      `--judge ${name} has no effect: the agent ${agent} ${ownRewards}; add reward: ruler({ … }) to it`,
-    );
+    throw badConfig(`--judge ${name} has no effect: the agent ${agent} ${ownRewards}; add reward: ruler({ … }) to it`);
   }
   const ruler = withJudge(reward, name);
   const { judge } = ruler;
@@ -73,7 +71,7 @@ async function requireCommitted(store: Store, { name, model }: EngineJudge, isRe
   if (policy === null) return;
   const checkpoint = await readCheckpoint(store, policy);
   if (checkpoint === null || adapterOf(checkpoint, policy.policy) === undefined)
-    throw new UsageError(
+    throw badConfig(
       `the judge ${name} must be a committed checkpoint in ${store.uri}; see temper checkpoints, or choose another judge`,
     );
   if (!isRecorded) await refuseLeft(store, policy);
@@ -84,7 +82,7 @@ async function refuseLeft(store: Store, { run, branch, step }: Policy): Promise<
   const place = { run, branch, step };
   if (branch > 0 || (await nameCheckpoint(store, place)) === policyName(place)) return;
   const current = policyName(await findCheckpoint(store, { run, branch: null, step }));
-  throw new UsageError(
+  throw badConfig(
     `the judge ${policyName(place)} is on a branch that a rollback of ${run} has left; pass engine/${current}, or fork the step to judge with it`,
   );
 }

@@ -2,6 +2,7 @@
  * The one planner of runs: a source, a checkpoint to start from and flags become the configuration that is recorded.
  * Every check comes before the first download, and every download before anything is started.
  */
+import type { FlagValues } from '../../operations/flags.ts';
 import type { ProductionSource, RunConfig } from '../../core/contract/contract.ts';
 import type { TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import { startFrom, type PeftAdapter } from '../../store/records/runs/peft-adapter.ts';
@@ -11,7 +12,7 @@ import type { BaseModel } from '../../workers/base-models/base-model.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { EngineDecision } from '../../workers/local-stack/decide-engine.ts';
 import { modulePath } from '../../workers/process/module-path.ts';
-import type { CommandEnvironment, FlagValues } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import type { EngineFlags } from '../command-line/engine-flags.ts';
 import { pinModel, readBaseModel, readConfiguredModel, requireBaseModel } from './base-model.ts';
 import { keepDate, keepRecordedDate, proveChatTemplate, readChatTemplate, type ChatTemplate } from './chat-template.ts';

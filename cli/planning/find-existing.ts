@@ -1,11 +1,11 @@
 /** An existing run with a new run's name: continued if its configuration is the same, refused otherwise. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
 import { describeConfigDifferences } from '../../core/rules/config-differences.ts';
 import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import { readAllChanges, readBranches } from '../../store/records/runs/lineage.ts';
 import { readRun, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { flagOf } from './run-flags.ts';
 
 export interface Existing {
@@ -32,7 +32,7 @@ export async function findExisting(store: Store, config: RunConfig): Promise<Exi
 
 export function checkRunName(name: string): string {
   if (NAME_PATTERN.test(name)) return name;
-  throw new UsageError(
+  throw badConfig(
     `--run must be lower case letters, digits and ._- (at most 63, the first a letter or digit), got ${JSON.stringify(name)}; pass --run my-run`,
   );
 }
@@ -40,7 +40,7 @@ export function checkRunName(name: string): string {
 export function checkSameConfig(recorded: RunConfig, asked: RunConfig): void {
   const differences = describeConfigDifferences(recorded, asked).map(nameFlag);
   if (differences.length === 0) return;
-  throw new UsageError(
+  throw badConfig(
     `the run ${asked.run} exists with another configuration (recorded → requested): ${differences.join(', ')}; pass another --run, or the recorded values`,
   );
 }

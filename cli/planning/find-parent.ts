@@ -1,5 +1,6 @@
 /** What a run starts from: a checkpoint of another run or a PEFT adapter, and what of it must stay the same. */
 import { resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import type { Checkpoint, RunConfig } from '../../core/contract/contract.ts';
 import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
 import { type CheckpointName, policyName } from '../../core/names/policy-name.ts';
@@ -17,7 +18,6 @@ import { registeredOnly, resolveBaseModel, type BaseModel } from '../../workers/
 import { loadConfig } from '../../workers/config/config.ts';
 import type { ModelContext } from './base-model.ts';
 import type { ChatTemplate } from './chat-template.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { loraFlag } from './run-flags.ts';
 
 /** An existing run keeps the checkpoint that it started from, because `latest`, `best`, `production` and the line of a run move. */
@@ -59,7 +59,7 @@ export type Parent = Pick<ConfiguredCheckpoint, 'checkpoint' | 'config'>;
 export function checkSameBase(parent: Parent, { baseModel }: RunConfig): void {
   const { baseModel: own } = parent.config;
   if (own === baseModel) return;
-  throw new UsageError(`--base-model must be ${own} (${reasonOf(parent)}), got ${baseModel}; pass --base-model ${own}`);
+  throw badConfig(`--base-model must be ${own} (${reasonOf(parent)}), got ${baseModel}; pass --base-model ${own}`);
 }
 
 /** The adapter's shape must be the parent's. */
@@ -67,14 +67,14 @@ export function checkSameShape(parent: Parent, config: RunConfig): void {
   const { config: recorded } = parent;
   const because = reasonOf(parent);
   if (config.train.lora === null && recorded.train.lora !== null)
-    throw new UsageError(`--full-fine-tuning must stay off (${because}); leave it out`);
+    throw badConfig(`--full-fine-tuning must stay off (${because}); leave it out`);
   if (config.train.lora !== null && recorded.train.lora === null)
-    throw new UsageError(
+    throw badConfig(
       `--full-fine-tuning must stay on (${because}); pass it, and leave the flags of LoRA (--lora-…) out`,
     );
   const found = differingLoraOption(recorded.train.lora ?? {}, config.train.lora ?? {});
   if (found !== null)
-    throw new UsageError(`${loraFlag(found)} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
+    throw badConfig(`${loraFlag(found)} must stay ${found.one} (${because}), got ${found.other}; leave it out`);
 }
 
 function reasonOf({ checkpoint, config }: Parent): string {
@@ -91,12 +91,12 @@ export function checkStartAdapter(adapter: PeftAdapter | null, config: RunConfig
   if (adapter === null) return;
   const { folder, lora, baseModel } = adapter;
   if (!isOfModel(adapter, config.baseModel))
-    throw new UsageError(
+    throw badConfig(
       `--base-model must be the model that --adapter ${folder} was trained on, ${baseModel}, got ${config.baseModel}; pass that one, or correct base_model_name_or_path in its ${PEFT_CONFIG_FILE} if both are the same model`,
     );
   const found = differingLoraOption(lora, config.train.lora ?? {}, ['dropout']);
   if (found !== null)
-    throw new UsageError(
+    throw badConfig(
       `${loraFlag(found)} must stay ${found.one} (the run begins with --adapter ${folder}), got ${found.other}; leave it out`,
     );
 }

@@ -1,4 +1,5 @@
 /** `--kl-reference CHECKPOINT`: the frozen policy of the KL penalty. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
 import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
 import type { TrainedName } from '../../core/names/policy-name.ts';
@@ -8,7 +9,6 @@ import { findTrainedPolicy, hasLearned, type TrainedPolicy } from '../../store/r
 import { referencesOf } from '../../store/records/runs/references.ts';
 import type { Store } from '../../store/store.ts';
 import { readTrainedName } from '../command-line/values.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { loraFlag } from './run-flags.ts';
 import type { StepPlace } from '../../store/layout.ts';
 import { readManifest } from '../../store/records/runs/run-reader.ts';
@@ -28,7 +28,7 @@ export async function readKlReference(
   const named = readTrainedName(text);
   const reference = await findTrainedPolicy(store, await findKept(store, named, recorded));
   if (!hasLearned(reference))
-    throw new UsageError(
+    throw badConfig(
       `--kl-reference ${reference.name} has no effect: nothing of it is trained yet, so it is the base model; name a trained checkpoint, or leave --kl-reference out`,
     );
   return reference;
@@ -58,18 +58,18 @@ export async function checkReference(
   if (reference === null) return;
   const { name, config } = reference;
   if (config.baseModel !== baseModel)
-    throw new UsageError(
+    throw badConfig(
       `--kl-reference must be a checkpoint of ${baseModel}, got ${name} of ${config.baseModel}; name another checkpoint`,
     );
   await checkReferenceBase(reference, source);
   const kinds = [config.train.lora, train.lora].map((lora) => (lora === null ? 'all weights' : 'a LoRA adapter'));
   if (kinds[0] !== kinds[1])
-    throw new UsageError(
+    throw badConfig(
       `--kl-reference must be a checkpoint of a run that trains the same: ${name} has ${kinds[0]}, the run trains ${kinds[1]}; name another checkpoint`,
     );
   const found = differingLoraOption(config.train.lora ?? {}, train.lora ?? {}, ['dropout']);
   if (found !== null)
-    throw new UsageError(
+    throw badConfig(
       `--kl-reference must have the LoRA options of the run: ${name} has ${loraFlag(found)} ${found.one}, the run ${found.other}; pass that, or name another checkpoint`,
     );
 }
@@ -90,11 +90,11 @@ async function checkReferenceBase({ name, manifest }: TrainedPolicy, source: Bas
   const loaded = own ? trainedBase(own) : await findLoadedBase(source.flags, source);
   const trained = trainedBase(manifest);
   if (loaded !== null && !isSameBase(trained, loaded))
-    throw new UsageError(
+    throw badConfig(
       `--kl-reference must be trained on the base model as the run loads it: ${name} has it in ${describeBase(trained)}, the run in ${describeBase(loaded)}; name another checkpoint${own ? '' : ', or load it in the same way (--dtype, --load-in-4bit, or engine in temporal.config.ts)'}`,
     );
   if (own && own.baseModelSha256 !== manifest.baseModelSha256)
-    throw new UsageError(
+    throw badConfig(
       `--kl-reference must be trained on the weights of the run's base model: ${name} has ${manifest.baseModel} with sha256 ${manifest.baseModelSha256}, the run ${own.baseModelSha256}; name another checkpoint`,
     );
 }

@@ -1,7 +1,7 @@
 /** Loads and checks an agent file before anything is started: its name, its scenarios. */
 import { resolve } from 'node:path';
 import type { RunConfig } from '../../core/contract/contract.ts';
-import { TemperError } from '../../core/contract/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { countHeldOut } from '../../core/numbers/split-held-out.ts';
 import { isAgent, type Agent } from '../../play/agent.ts';
 import { checkToolServers } from '../../play/mcp/tool-server.ts';
@@ -10,7 +10,6 @@ import { locateScenarios, openScenarios, SAMPLED_FROM, UniqueIds, type OpenScena
 import { findAgentFile, importAgentFile } from '../../workers/user-code/agent-code.ts';
 import { explainImport } from '../../workers/user-code/explain-import.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
 
 export interface AgentFile {
   readonly path: string;
@@ -27,7 +26,7 @@ export async function loadAgent(file: string | null, cwd: string): Promise<Agent
     await checkToolServers(agent);
     return { path, agent };
   }
-  throw new UsageError(
+  throw badConfig(
     `the agent file ${path} must have defineAgent({ … }) as its default export; write export default defineAgent({ name, scenarios, rollout })`,
   );
 }
@@ -54,17 +53,17 @@ export async function checkScenarios(
   const unique = new UniqueIds();
   const open = (source: Agent['scenarios'], limit: number) => openScenarios(source, limit, patienceOf(context));
   const train = await countScenarios(unique, 'scenarios', open(agent.scenarios, limits.maxScenarios));
-  if (train === 0) throw new UsageError(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
+  if (train === 0) throw badConfig(`the agent ${agent.name} has no scenarios (${path}); add at least one`);
   if (agent.evalScenarios === undefined) {
     const held = countHeldOut(train, limits.evalScenarios);
     if (train > 1) return { held, of: held };
-    throw new UsageError(
+    throw badConfig(
       `the agent ${agent.name} has one scenario (${path}), but a tenth is held out for evaluation; add more, or add evalScenarios`,
     );
   }
   const of = await countScenarios(unique, 'evalScenarios', open(agent.evalScenarios, SAMPLED_FROM));
   if (of > 0) return { held: Math.min(of, limits.evalScenarios), of };
-  throw new UsageError(
+  throw badConfig(
     `the agent ${agent.name} has empty evalScenarios (${path}); add some, or remove it to hold out a tenth of the scenarios`,
   );
 }
@@ -84,6 +83,6 @@ async function importAgent(path: string): Promise<unknown> {
     return await importAgentFile(path);
   } catch (cause) {
     if (cause instanceof TemperError) throw cause;
-    throw new UsageError(`the agent file ${path} cannot be loaded: ${await explainImport(cause, path)}`, { cause });
+    throw badConfig(`the agent file ${path} cannot be loaded: ${await explainImport(cause, path)}`, { cause });
   }
 }

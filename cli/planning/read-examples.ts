@@ -2,10 +2,8 @@
 import { basename, resolve } from 'node:path';
 import { encodeChatExamples, parseChatExamples } from '../../core/text/chat-examples.ts';
 import type { SupervisedConfig } from '../../core/contract/contract.ts';
-import { TemperError } from '../../core/contract/failures.ts';
 import { planRendering, SUPERVISED } from '../../core/rules/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { readWhole, textIn } from '../command-line/files.ts';
 import { checkExamples, type ExampleFacts } from '../../workers/python/check-examples.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
@@ -33,14 +31,9 @@ const MAX_HELD_OUT = 200;
 export async function readExamplesFile(place: string, cwd: string): Promise<ExamplesFile> {
   const path = resolve(cwd, place);
   const name = basename(path).replace(/\.jsonl?$/, '');
-  try {
-    const text = textIn(WHAT, path, await readWhole(WHAT, path, MAX_BYTES));
-    const examples = parseChatExamples(text, basename(path));
-    return { name, count: examples.length, bytes: encodeChatExamples(examples) };
-  } catch (error) {
-    if (error instanceof TemperError) throw new UsageError(error.message, { cause: error });
-    throw error;
-  }
+  const text = textIn(WHAT, path, await readWhole(WHAT, path, MAX_BYTES));
+  const examples = parseChatExamples(text, basename(path));
+  return { name, count: examples.length, bytes: encodeChatExamples(examples) };
 }
 
 /** Given fields of `supervised`, by name. */

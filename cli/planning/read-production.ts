@@ -1,4 +1,5 @@
 /** Runs that train recorded conversations: where they start, and which conversations they train. */
+import { badConfig, WorkFailed } from '../../core/contract/failures.ts';
 import type { Checkpoint, ProductionConfig, ProductionSource, RunConfig } from '../../core/contract/contract.ts';
 import { plural } from '../../core/reports/format.ts';
 import { describeLeftOut, describeTooFew } from '../../core/rules/production.ts';
@@ -9,7 +10,6 @@ import type { ChoiceRules, ChosenConversations } from '../../store/records/produ
 import { chooseRecorded, takeRecorded } from '../../store/records/production/dataset.ts';
 import { findServing } from '../../store/records/production/serving-checkpoint.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError, WorkFailed } from '../command-line/errors.ts';
 import type { Parent } from './find-parent.ts';
 
 /** Conversations of a step: single attempts are noisier than groups. */
@@ -56,7 +56,7 @@ export async function expectChosen(source: ProductionSource, choosing: Choosing)
   const { parent, recorded, store } = choosing;
   if (recorded?.production !== undefined) return recorded.production;
   if (recorded !== null)
-    throw new UsageError(
+    throw badConfig(
       `the run ${recorded.run} exists and trains no recorded conversations; pass another --run for those of ${source.run}`,
     );
   const choice = await chooseRecorded(store, source.run, await rulesOf(source, choosing));

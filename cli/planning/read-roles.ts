@@ -1,4 +1,5 @@
 /** Roles of an agent's file as a run records them: frozen checkpoints found, and what opposes them refused. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { Role, RunConfig } from '../../core/contract/contract.ts';
 import type { RunOptions } from '../../core/rules/run-defaults.ts';
 import { MAIN_POLICY } from '../../core/contract/wire-constants.ts';
@@ -7,7 +8,6 @@ import { parseHostedModel } from '../../play/connections/providers.ts';
 import { isCheckpointPlayer, type FrozenPlayer, type RoleDefinition } from '../../play/roles/role-definition.ts';
 import { findTrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { readTrainedName } from '../command-line/values.ts';
 
 interface Sources {
@@ -33,7 +33,7 @@ function readRole(name: string, role: RoleDefinition, sources: Sources): Role | 
 async function readFrozen(name: string, { player }: FrozenPlayer, { store }: Sources): Promise<Role> {
   const wanted = readTrainedName(player);
   if (typeof wanted.step !== 'number')
-    throw new UsageError(
+    throw badConfig(
       `the role ${name} must be frozen at a step (a run that is started again must play against the same one), got ${player}; name it as RUN@STEP`,
     );
   const { checkpoint } = await findTrainedPolicy(store, wanted);
@@ -42,7 +42,7 @@ async function readFrozen(name: string, { player }: FrozenPlayer, { store }: Sou
 
 function readHosted(name: string, { player }: FrozenPlayer, { env }: Sources): Role {
   if (parseHostedModel(player, env) !== null) return { kind: 'hosted', model: player };
-  throw new UsageError(
+  throw badConfig(
     `the role ${name} must be frozen as a hosted model (provider/model) or a checkpoint (RUN@STEP), got ${player}; correct it in the agent's file`,
   );
 }
@@ -53,11 +53,11 @@ export async function checkFrozenBases({ roles = {}, baseModel }: RunConfig, sto
     if (role.kind !== 'checkpoint') continue;
     const { config, name: checkpoint } = await findTrainedPolicy(store, role.checkpoint);
     if (config.baseModel !== baseModel)
-      throw new UsageError(
+      throw badConfig(
         `the role ${name} must be played by a checkpoint of ${baseModel}, got ${checkpoint} of ${config.baseModel}; name another checkpoint`,
       );
     if (config.train.lora === null)
-      throw new UsageError(
+      throw badConfig(
         `the role ${name} must be played by an adapter, and ${checkpoint} has all weights; name another checkpoint`,
       );
   }

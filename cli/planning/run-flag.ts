@@ -1,5 +1,5 @@
 /** A flag that sets a field of a run's configuration. */
-import type { Flag } from '../command-line/command.ts';
+import type { Flag } from '../../operations/flags.ts';
 
 export type RunFlag = Flag & {
   /** Path of the value in RunConfig, e.g. `train.lora.rank`. */

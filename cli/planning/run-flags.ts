@@ -1,12 +1,11 @@
 /** A run's configuration from flags, checked against the contract, with errors in terms of flags. */
 import { z } from 'zod';
+import { NONE } from '../../operations/flags.ts';
 import { type BlobRef, LOSS_NAMES, RunConfig, usersOfOption } from '../../core/contract/contract.ts';
-import { TemperError } from '../../core/contract/failures.ts';
+import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { LoraDifference } from '../../core/numbers/lora-difference.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/rules/run-defaults.ts';
 import type { ChatTemplate } from './chat-template.ts';
-import { NONE } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { SUPERVISED } from '../../core/rules/supervised.ts';
 import type { RunFlag } from './run-flag.ts';
 import { EXAMPLE_FLAGS, RUN_FLAG_ROWS, WARM_START_FLAGS } from './run-flag-table.ts';
@@ -64,7 +63,7 @@ export function applyRunFlags(start: RunOptions, values: ReadonlyMap<string, unk
   try {
     return RunConfig.parse(defaultRunConfig(options as RunOptions));
   } catch (error) {
-    if (error instanceof TemperError) throw new UsageError(nameFlags(error.message), { cause: error });
+    if (error instanceof TemperError) throw badConfig(nameFlags(error.message), { cause: error });
     throw error;
   }
 }
@@ -83,7 +82,7 @@ function checkField(
   const issue = result.error?.issues[0];
   if (issue === undefined) return;
   const reason = because === undefined ? '' : ` (${because})`;
-  throw new UsageError(`${name} must be ${describeRule(issue)}${reason}, got ${JSON.stringify(value)}; see ${help}`);
+  throw badConfig(`${name} must be ${describeRule(issue)}${reason}, got ${JSON.stringify(value)}; see ${help}`);
 }
 
 function fieldSchema(path: string): z.ZodType {

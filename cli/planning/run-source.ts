@@ -1,8 +1,8 @@
 /** What a run trains: attempts of an agent, a file of chats, or recorded conversations; and which flags each of them takes. */
+import { badConfig } from '../../core/contract/failures.ts';
+import type { Flags, FlagValues } from '../../operations/flags.ts';
 import type { ProductionSource } from '../../core/contract/contract.ts';
-import type { FlagValues, Flags } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { TRACK_FLAGS } from '../command-line/track-flags.ts';
 import { EXAMPLE_FLAGS, SUPERVISED_FLAGS } from './run-flag-table.ts';
 
@@ -63,7 +63,7 @@ export function readRunSource({ source, flags }: SourceWords): RunSource {
   const found = findSource({ source, flags });
   for (const [name, value] of Object.entries(flags)) {
     const reason = isGiven(value) ? whyUnused(found, name, isGiven(flags['warm-start'])) : null;
-    if (reason !== null) throw new UsageError(`--${name} has no effect ${reason}`);
+    if (reason !== null) throw badConfig(`--${name} has no effect ${reason}`);
   }
   return found;
 }
@@ -74,7 +74,7 @@ function findSource({ source: file, flags }: SourceWords): RunSource {
   if (run === null) return { kind: 'agent', file };
   const epochs = flags.epochs ?? 1;
   if (!Number.isSafeInteger(epochs) || epochs < 1)
-    throw new UsageError(
+    throw badConfig(
       `--epochs must be a whole number of at least 1 with --from-production, got ${epochs}; pass --epochs 1`,
     );
   const production = { run, atLeast: atLeast ?? 1, maxPolicyAge: maxPolicyAge ?? MAX_POLICY_AGE, epochs };

@@ -1,4 +1,5 @@
 /** The options of a run that its source decides: an agent's own, those of chats, or those of recorded conversations. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { ProductionConfig, ProductionSource, RunConfig, SupervisedConfig } from '../../core/contract/contract.ts';
 import { stepsOfPass } from '../../core/plan/production.ts';
 import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
@@ -6,7 +7,6 @@ import { roleTrainOptions } from '../../core/rules/roles.ts';
 import { layoutOf, type RunOptions } from '../../core/rules/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/rules/supervised.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { judgeOptions } from './check-judge.ts';
 import { checkRunName } from './find-existing.ts';
 import type { Parent } from './find-parent.ts';
@@ -52,7 +52,7 @@ export async function loadSource(
 function runNameOf(file: string): string {
   const name = file.toLowerCase().replaceAll(/[^a-z0-9._-]+/g, '-');
   if (NAME_PATTERN.test(name)) return name;
-  throw new UsageError(`the run must have a name, and none can be made from ${file}; pass --run my-run`);
+  throw badConfig(`the run must have a name, and none can be made from ${file}; pass --run my-run`);
 }
 
 interface Given {
@@ -120,5 +120,5 @@ function chatOptions(chats: ExamplesFile, { parent, recorded, values, epochs }: 
 
 function stepsOf(epochs: number | null, supervised: SupervisedConfig): number {
   if (epochs === null || epochs > 0) return stepsOfEpochs(supervised, epochs ?? 1);
-  throw new UsageError(`--epochs must be greater than 0, got ${epochs}; pass --epochs 1`);
+  throw badConfig(`--epochs must be greater than 0, got ${epochs}; pass --epochs 1`);
 }

@@ -1,4 +1,5 @@
 /** Players: checkpoints and base models on the local stack, and hosted models, checked before anything is started. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { RolloutConfig } from '../../core/contract/contract.ts';
 import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import {
@@ -13,7 +14,6 @@ import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { readBaseModel, pinModel, type ModelContext } from '../planning/base-model.ts';
 import { readChatTemplate, type ChatTemplate } from '../planning/chat-template.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { findPlayedBase, findTarget, type CheckpointTarget, type PlayedBase } from './target.ts';
 
 /** Flags of commands that name models. */
@@ -62,7 +62,7 @@ export async function findPlayers(context: PlayersContext, store: Store, agent: 
   const { flags, cwd } = context;
   const names = flags.model;
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new UsageError(`--model ${twice} is given twice; pass each model once`);
+  if (twice !== undefined) throw badConfig(`--model ${twice} is given twice; pass each model once`);
   const template = await readChatTemplate(flags['chat-template'], cwd);
   const find = await createFinder(context, store, template);
   const found: Found[] = [];
@@ -70,7 +70,7 @@ export async function findPlayers(context: PlayersContext, store: Store, agent: 
     const player = await find(name);
     const other = found.findIndex((each) => each.name === player.name);
     if (other >= 0)
-      throw new UsageError(`--model ${names[other]} and --model ${name} are both ${player.name}; pass one of them`);
+      throw badConfig(`--model ${names[other]} and --model ${name} are both ${player.name}; pass one of them`);
     found.push(player);
   }
   checkFlags(flags, found);
@@ -133,11 +133,11 @@ function checkFlags(flags: Flags, found: readonly Found[]): void {
   const hosted = found.flatMap((each) => each.hosted ?? []);
   const baseUrl = flags['base-url'];
   if (flags['key-env'] !== null && !hosted.some((each) => isNamedByUrl(each, baseUrl)))
-    throw new UsageError('--key-env has no effect without --base-url or a model named by URL; pass one of them');
+    throw badConfig('--key-env has no effect without --base-url or a model named by URL; pass one of them');
   if (flags['chat-template'] !== null && hosted.length === found.length)
-    throw new UsageError('--chat-template has no effect on hosted models; leave it out');
+    throw badConfig('--chat-template has no effect on hosted models; leave it out');
   if (flags['max-tokens'] !== null && hosted.length === 0)
-    throw new UsageError('--max-tokens has no effect without a hosted model; leave it out');
+    throw badConfig('--max-tokens has no effect without a hosted model; leave it out');
 }
 
 interface Asked {
@@ -175,11 +175,9 @@ function parsePrices(texts: readonly string[], models: readonly string[]): Reado
     texts.map((text) => {
       const [, model, prompt, completion] = /^(.+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(text) ?? [];
       if (model === undefined)
-        throw new UsageError(`--price must be MODEL=IN/OUT, got ${JSON.stringify(text)}; write ${EXAMPLE}`);
+        throw badConfig(`--price must be MODEL=IN/OUT, got ${JSON.stringify(text)}; write ${EXAMPLE}`);
       if (!models.includes(model))
-        throw new UsageError(
-          `--price ${model} has no effect: it is none of the models; pass one of ${models.join(', ')}`,
-        );
+        throw badConfig(`--price ${model} has no effect: it is none of the models; pass one of ${models.join(', ')}`);
       return [model, { prompt: Number(prompt), completion: Number(completion) }];
     }),
   );

@@ -1,4 +1,5 @@
 /** Checkpoint that `--model` names, if any, and the base model that several of them share. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { Checkpoint, Prepared, RunConfig } from '../../core/contract/contract.ts';
 import { parseTrainedName, policyName, type Policy } from '../../core/names/policy-name.ts';
 import { isSupervisedOnly } from '../../core/rules/supervised.ts';
@@ -7,7 +8,6 @@ import { adapterOfPolicy } from '../../store/records/runs/manifest.ts';
 import { readManifest, readPrepared, readRun, requireRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { describeBase, isSameBase, trainedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
-import { UsageError } from '../command-line/errors.ts';
 
 /** Checkpoint of the store with its run's configuration. */
 export interface CheckpointTarget {
@@ -53,7 +53,7 @@ export function findPlayedBase(checkpoints: readonly CheckpointTarget[]): Played
   if (first === undefined) return null;
   const other = others.find(({ base }) => !isSameBase(base, first.base));
   if (other === undefined) return { ...first.base, checkpoint: first.model };
-  throw new UsageError(
+  throw badConfig(
     `--model must name checkpoints whose base model was loaded in one way, because one engine plays them all, got ${first.model} in ${describeBase(first.base)} and ${other.model} in ${describeBase(other.base)}; play them with two commands`,
   );
 }

@@ -1,4 +1,5 @@
 /** Runs work with the local stack's engine; starts no stack if all players are hosted. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { EngineAddress } from '../../play/connections/engine-connection.ts';
 import { checkTrainedWeights } from '../../core/rules/engine-rules.ts';
 import { loadConfig, type EngineConfig } from '../../workers/config/config.ts';
@@ -10,7 +11,6 @@ import type { LocalStackOptions } from '../../workers/local-stack/options.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { proveChatTemplate } from '../planning/chat-template.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { PlayedBase } from './target.ts';
 import type { Players } from './players.ts';
@@ -79,7 +79,7 @@ export function engineFor(played: PlayedBase, engine: EngineConfig): EngineConfi
 /** Checks a local stack that another command started. */
 export function checkPlayedBase(played: PlayedBase, loaded: LoadedBase): void {
   if (isSameBase(played, loaded)) return;
-  throw new UsageError(
+  throw badConfig(
     `${played.checkpoint} must be played with its base model as it was trained, in ${describeBase(played)}, but the local stack of this project runs already and loads base models in ${describeBase(loaded)}; stop that stack first`,
   );
 }

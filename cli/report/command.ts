@@ -1,5 +1,6 @@
 import { relative, resolve } from 'node:path';
-import { defineCommand, RUN_ARGUMENT } from '../command-line/command.ts';
+import { RUN_ARGUMENT } from '../../operations/flags.ts';
+import { defineCommand } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { version } from '../../workers/version.ts';
 

@@ -1,5 +1,6 @@
+import { JSON_FLAG } from '../../operations/flags.ts';
 import { REVIEW_KEY_VARIABLE } from '../../core/names/door-keys.ts';
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { placeFlags } from '../command-line/listening.ts';
 
 export const DEFAULT_REVIEW_PORT = 8019;

@@ -1,8 +1,8 @@
 /** Signed links for a mail or a chat: one for each attempt that awaits its reward, or one to all questions of a run. */
+import { badConfig } from '../../core/contract/failures.ts';
 import { withoutSlash } from '../../core/names/addresses.ts';
 import { REVIEW_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import type { AwaitedList } from './awaited-list.ts';
 import { ReviewKeys } from './keys.ts';
 
@@ -34,7 +34,7 @@ function checkLinkBase(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (isPlain && /^https?:$/.test(url.protocol)) return withoutSlash(url.href);
-  throw new UsageError(
+  throw badConfig(
     `--links must be the http(s) address of temper review without user, query or fragment, got ${text}; pass --links https://rewards.example`,
   );
 }
@@ -53,7 +53,7 @@ export function planLinks(flags: LinkFlags, env: Readonly<NodeJS.ProcessEnv>): L
   const days = flags['expires-days'];
   if (flags.links === null) {
     if (days === null) return null;
-    throw new UsageError('--expires-days must come with --links, otherwise it has no effect; pass --links URL');
+    throw badConfig('--expires-days must come with --links, otherwise it has no effect; pass --links URL');
   }
   const base = checkLinkBase(flags.links);
   const key = requireReviewKey(env, '--links');
@@ -75,7 +75,7 @@ const LEAST_KEY_CHARACTERS = 24;
 function requireReviewKey(env: Readonly<NodeJS.ProcessEnv>, what: string): string {
   const key = env[REVIEW_KEY_VARIABLE] ?? '';
   if (key === '')
-    throw new UsageError(
+    throw badConfig(
       `${what} needs the key of temper review in ${REVIEW_KEY_VARIABLE}, which is not set; ${EXPORT_KEY}, for both commands`,
     );
   checkReviewKey(key);
@@ -86,7 +86,7 @@ const EXPORT_KEY = `export ${REVIEW_KEY_VARIABLE}="$(openssl rand -base64 32)"`;
 
 export function checkReviewKey(key: string): void {
   if (key.length >= LEAST_KEY_CHARACTERS) return;
-  throw new UsageError(
+  throw badConfig(
     `${REVIEW_KEY_VARIABLE} must have at least ${LEAST_KEY_CHARACTERS} characters (links are signed with it), got ${key.length}; ${EXPORT_KEY}`,
   );
 }

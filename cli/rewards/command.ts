@@ -1,6 +1,7 @@
 /** Commands for rewards that a run is given from outside. */
+import { JSON_FLAG, RUN_ARGUMENT } from '../../operations/flags.ts';
 import * as rewards from '../../operations/rewards.ts';
-import { defineCommand, JSON_FLAG, RUN_ARGUMENT } from '../command-line/command.ts';
+import { defineCommand } from '../command-line/command.ts';
 import { actionsOf } from '../command-line/to-command.ts';
 
 export const rewardsCommand = defineCommand({

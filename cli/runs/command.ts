@@ -1,4 +1,5 @@
-import { defineCommand, JSON_FLAG } from '../command-line/command.ts';
+import { JSON_FLAG } from '../../operations/flags.ts';
+import { defineCommand } from '../command-line/command.ts';
 
 export const runsCommand = defineCommand({
   name: 'runs',

@@ -1,9 +1,9 @@
 /** The stages: propose, remove near-duplicates, try, choose, split. Each goes on from what the store has of it. */
+import { WorkFailed } from '../../core/contract/failures.ts';
 import { findDistinct } from './near-duplicates.ts';
 import { splitHeldOut } from '../../core/numbers/split-held-out.ts';
 import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
-import { WorkFailed } from '../command-line/errors.ts';
 import { plural } from '../../core/reports/format.ts';
 import type { MadeScenarios, MakePlan, MakeWorld, MadeScenario, ScenarioRow } from './make-plan.ts';
 import { proposeQuestion, type KnownScenario } from './propose.ts';

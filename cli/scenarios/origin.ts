@@ -1,11 +1,11 @@
 /** Source of scenarios: a task in one sentence, or an MCP server as it was listed. */
+import { badConfig } from '../../core/contract/failures.ts';
 import { listResources } from '../../play/mcp/ask-tool.ts';
 import { toolServerKey } from '../../store/layout.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
 import { tryToolServer } from '../../sdk/mcp/check-tool-server.ts';
 import { parseOptions, type McpCommandOptions, type McpUrlOptions } from '../../sdk/mcp/mcp-options.ts';
-import { UsageError } from '../command-line/errors.ts';
 
 export type McpOptions = McpCommandOptions | McpUrlOptions;
 
@@ -45,12 +45,12 @@ export function parseMcp({ flag, place, only, env }: McpFlags): McpOptions {
   if (/^https?:\/\//.test(place)) {
     const [keyVariable, ...others] = env;
     if (others.length > 0)
-      throw new UsageError('--mcp-env names one variable for a URL, its bearer token, got several; pass one of them');
+      throw badConfig('--mcp-env names one variable for a URL, its bearer token, got several; pass one of them');
     return { url: place, ...taken, ...(keyVariable !== undefined && { keyVariable }) };
   }
   const [command, ...args] = splitWords(flag, place);
   if (command === undefined)
-    throw new UsageError(`${flag} must be a command or a URL, got none; pass 'npx -y SERVER' or http://HOST/mcp`);
+    throw badConfig(`${flag} must be a command or a URL, got none; pass 'npx -y SERVER' or http://HOST/mcp`);
   return { command, args, ...(env.length > 0 && { env }), ...taken };
 }
 
@@ -63,7 +63,7 @@ export function splitWords(flag: string, line: string): string[] {
   for (const [, space, single, double, escaped, plain] of line.matchAll(PART)) {
     const part = single ?? double?.replaceAll(/\\(["\\])/g, '$1') ?? escaped ?? plain;
     if (part === undefined && space === undefined)
-      throw new UsageError(`${flag} must be a command line with closed quotes, got ${line}; close them`);
+      throw badConfig(`${flag} must be a command line with closed quotes, got ${line}; close them`);
     if (part !== undefined) words.push(isOpen ? `${words.pop() ?? ''}${part}` : part);
     isOpen = part !== undefined;
   }

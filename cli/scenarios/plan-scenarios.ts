@@ -1,9 +1,9 @@
 /** Plan of `temper scenarios`: all that can be wrong is refused before anything is paid for. */
 import { resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { hashOf } from '../../core/text/hashes.ts';
 import type { Store } from '../../store/store.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { findPlayers, type Player, type Players } from '../players/players.ts';
 import type { ScenariosContext } from './command.ts';
 import type { MakePlan } from './make-plan.ts';
@@ -61,10 +61,9 @@ export async function planScenarios(context: ScenariosContext): Promise<Scenario
 function readSource(flags: Flags): Source {
   const { 'from-mcp': place, 'from-task': task, tools: only, 'mcp-env': env } = flags;
   if ((place === null) === (task === null))
-    throw new UsageError('scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT');
+    throw badConfig('scenarios must come from one source: pass --from-mcp SERVER or --from-task TEXT');
   if (place !== null) return { mcp: parseMcp({ flag: '--from-mcp', place, only, env }) };
-  if (task!.trim() === '')
-    throw new UsageError('--from-task must be a task in one sentence, got an empty text; pass one');
+  if (task!.trim() === '') throw badConfig('--from-task must be a task in one sentence, got an empty text; pass one');
   return { task: task! };
 }
 
@@ -76,7 +75,7 @@ function defaultHeldOut(count: number): number {
 export function readHeldOut(given: number | null, count: number): number {
   const heldOut = given ?? defaultHeldOut(count);
   if (heldOut < count) return heldOut;
-  throw new UsageError(
+  throw badConfig(
     `--held-out must be less than --count ${count}, or nothing is left to train on, got ${heldOut}; pass --held-out ${defaultHeldOut(count)}`,
   );
 }
@@ -91,7 +90,7 @@ async function findModels(context: ScenariosContext, store: Store): Promise<Mode
   const players = await findPlayers({ ...context, flags: named }, store, 'scenarios');
   const [writer, tryWith = writer] = players.players as [Player, Player?];
   if (writer.hosted === null)
-    throw new UsageError(
+    throw badConfig(
       `--model must be a hosted model (it writes the scenarios), got ${writer.name}; pass provider/model, or URL#MODEL, and ${writer.name} as --try-with`,
     );
   if (flags['max-cost-usd'] !== null) checkPrices([writer, tryWith]);
@@ -102,7 +101,7 @@ async function findModels(context: ScenariosContext, store: Store): Promise<Mode
 export function checkPrices(players: readonly Player[]): void {
   for (const { name, hosted, price } of players)
     if (hosted !== null && price === null && hosted.isFree !== true && hosted.tellsCost !== true)
-      throw new UsageError(
+      throw badConfig(
         `--max-cost-usd has no effect while the price of ${name} is unknown; pass --price ${name}=IN/OUT (US dollars per million tokens)`,
       );
 }

@@ -1,10 +1,10 @@
 /** Files of generated scenarios: written whole, and replaced only while nobody edited them. */
 import { readFile } from 'node:fs/promises';
+import { badConfig } from '../../core/contract/failures.ts';
 import { sha256Hex } from '../../core/text/hashes.ts';
 import { generatedFileKey } from '../../store/layout.ts';
 import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { writeWhole } from '../command-line/files.ts';
 import { toRow, type ScenarioRow } from './make-plan.ts';
 
@@ -26,7 +26,7 @@ export async function stateOf(store: Store, file: string): Promise<FileState> {
 export async function checkReplaceable(store: Store, files: readonly string[]): Promise<void> {
   for (const file of files)
     if ((await stateOf(store, file)) === 'own')
-      throw new UsageError(
+      throw badConfig(
         `${file} must be a new file, or one that Temper wrote and nobody edited, but it is neither; move it away, or choose another place`,
       );
 }
@@ -49,6 +49,6 @@ async function readIfThere(file: string): Promise<Uint8Array | null> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
-    throw new UsageError(`--out must be a file that can be read, got ${file} (${code}); pass another one`);
+    throw badConfig(`--out must be a file that can be read, got ${file} (${code}); pass another one`);
   }
 }

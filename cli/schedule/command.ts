@@ -1,7 +1,8 @@
-import { AGENT_ARGUMENT, CHECKPOINT_HELP, defineCommand, type CommandContext } from '../command-line/command.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { CHECKPOINT_HELP } from '../../operations/flags.ts';
+import { AGENT_ARGUMENT, defineCommand, type CommandContext } from '../command-line/command.ts';
 import * as schedules from '../../operations/schedules.ts';
 import { actionsOf } from '../command-line/to-command.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { PRODUCTION_FLAGS, readRunSource, takesFromProject } from '../planning/run-source.ts';
 import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
@@ -72,6 +73,6 @@ export const scheduleCommand = defineCommand({
   flags: {},
   actions: [scheduleCreateCommand, ...actionsOf(schedules)],
   run() {
-    throw new UsageError('ACTION is missing; see temper schedule --help');
+    throw badConfig('ACTION is missing; see temper schedule --help');
   },
 });

@@ -1,4 +1,5 @@
 /** Plan of a schedule from flags, with all checks that need no server. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { Checkpoint, ProductionSource, RunConfig } from '../../core/contract/contract.ts';
 import { MAX_SCHEDULE_NAME } from '../../core/plan/firing.ts';
 import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
@@ -7,7 +8,6 @@ import { findProductionStart } from '../../store/records/production/firings.ts';
 import { requireRun } from '../../store/records/runs/run-reader.ts';
 import { newestOf, readFirings } from '../../store/records/production/schedules.ts';
 import type { Store } from '../../store/store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import type { ChatTemplate } from '../planning/chat-template.ts';
 import { draftRun, type RunRequest } from '../planning/draft-run.ts';
@@ -42,7 +42,7 @@ export async function planSchedule(context: ScheduleCreateContext): Promise<Sche
   const timing = parseTiming(flags);
   const source = readRunSource({ source: args.agent, flags });
   if (source.kind === 'chats')
-    throw new UsageError(`a schedule needs an agent, got the file of chats ${source.file}; name the agent's file`);
+    throw badConfig(`a schedule needs an agent, got the file of chats ${source.file}; name the agent's file`);
   const production = source.kind === 'production' ? source.production : null;
   let from: Checkpoint | null = null;
   const request: RunRequest = {
@@ -71,7 +71,7 @@ function asTemplate({ production: _production, ...config }: RunConfig): RunConfi
 
 function checkScheduleName(name: string): string {
   if (NAME_PATTERN.test(name) && name.length <= MAX_SCHEDULE_NAME) return name;
-  throw new UsageError(
+  throw badConfig(
     `--name must be lower case letters, digits and ._- (at most ${MAX_SCHEDULE_NAME}, the first a letter or digit), got ${JSON.stringify(name)}; pass --name nightly`,
   );
 }
@@ -79,7 +79,7 @@ function checkScheduleName(name: string): string {
 function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
   if (every !== null) return { text: `every ${every}`, everyMs: parseInterval(every), cron: null };
   if (cron !== null) return { text: `cron ${parseCron(cron)}`, everyMs: null, cron: parseCron(cron) };
-  throw new UsageError("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");
+  throw badConfig("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");
 }
 
 interface Start {
@@ -103,7 +103,7 @@ async function findStart(store: Store, text: string | null, name: string): Promi
   }
   if (text === null)
     return { from: null, parent: { checkpoint: newest, config: (await requireRun(store, newest.run)).file.config } };
-  throw new UsageError(
+  throw badConfig(
     `--from has no effect: a schedule ${name} has already trained ${newest.run} and continues from it; choose another --name, or leave --from out`,
   );
 }

@@ -1,11 +1,6 @@
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, JSON_FLAG } from '../../operations/flags.ts';
 import { SERVE_KEY_VARIABLE } from '../../core/names/door-keys.ts';
-import {
-  CHECKPOINT_ARGUMENT,
-  CHECKPOINT_HELP,
-  JSON_FLAG,
-  defineCommand,
-  type CommandContext,
-} from '../command-line/command.ts';
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { placeFlags } from '../command-line/listening.ts';
 

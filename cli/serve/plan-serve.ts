@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { FEEDBACK_KEY_VARIABLE, SERVE_KEY_VARIABLE } from '../../core/names/door-keys.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { DEFAULT_SERVE_PORT, type ServeContext } from './command.ts';
 import { KEY_BYTES, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
 
@@ -32,10 +32,10 @@ export function planRecording(
 ): RecordingPlan | null {
   if (!flags.record) return null;
   const redact = flags.redact === null ? null : resolve(cwd, flags.redact);
-  if (redact !== null && !existsSync(redact)) throw new UsageError(`--redact ${redact} must be a file; pass its path`);
+  if (redact !== null && !existsSync(redact)) throw badConfig(`--redact ${redact} must be a file; pass its path`);
   const given = env[FEEDBACK_KEY_VARIABLE] || null;
   if (given === key)
-    throw new UsageError(
+    throw badConfig(
       `${FEEDBACK_KEY_VARIABLE} must be another key than that of the model (it opens feedback alone); choose another one`,
     );
   const isNewKey = given === null && output.isTerminal && !flags.json;

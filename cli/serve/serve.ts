@@ -1,4 +1,5 @@
 import { aborted } from 'node:util';
+import { WorkFailed } from '../../core/contract/failures.ts';
 import type { TrainedName } from '../../core/names/policy-name.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import { ServerRecord } from '../../store/records/production/servers.ts';
@@ -8,7 +9,7 @@ import { loadPolicy, type ServedEngine } from '../../workers/serving/served-engi
 import type { ServedPolicy } from '../../workers/serving/policy-answerer.ts';
 import { servePolicy } from '../../workers/serving/serve-policy.ts';
 import { readTrainedName } from '../command-line/values.ts';
-import { EXIT, WorkFailed } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { printJson } from '../terminal/output.ts';
 import type { ServeContext } from './command.ts';
 import { followProduction } from './follow-production.ts';

@@ -1,13 +1,15 @@
 /** Plays a planned run to its end for a user, or shows a complete one. */
 import { relative, resolve } from 'node:path';
+import { badConfig, WorkFailed } from '../../core/contract/failures.ts';
+import { NONE } from '../../operations/flags.ts';
 import { describeRun } from '../../core/reports/describe-config.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
-import { NONE, type CommandEnvironment } from '../command-line/command.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
 import type { TrackFlags } from '../command-line/track-flags.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { requireTrace, requireTracker } from '../../workers/config/targets.ts';
 import { engineOverrides, type EngineFlags } from '../command-line/engine-flags.ts';
-import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { glossaryLine } from '../command-line/help.ts';
 import { isEnded } from '../../store/records/runs/run-reader.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
@@ -136,5 +138,5 @@ function namesOr(
   if (asked.length === 0) return configured.map(({ name }) => name);
   if (!asked.includes(NONE)) return asked;
   if (asked.length === 1) return [];
-  throw new UsageError(`--${flag} none must stand alone, got ${asked.join(', ')}; leave none out`);
+  throw badConfig(`--${flag} none must stand alone, got ${asked.join(', ')}; leave none out`);
 }

@@ -1,6 +1,7 @@
 /** Session of a command with a run: open the stack, start or join the run, watch it to its end, release the stack. */
 import { WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import { WorkFailed } from '../../core/contract/failures.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
 import type { EngineOverrides } from '../../core/rules/engine-rules.ts';
 import { fillDefaults, SCHEMA_DEFAULTS } from '../../core/contract/schema-defaults.ts';
@@ -19,7 +20,6 @@ import { wakeIfComplete } from '../../workers/rewards/wake-run.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
 import type { trainRun } from '../../workflows/train-run.ts';
-import { WorkFailed } from '../command-line/errors.ts';
 import { readProgress, unlessAway } from '../watch/follow-run.ts';
 import { showPending } from '../watch/pending.ts';
 import { showRun } from '../watch/watch-run.ts';

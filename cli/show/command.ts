@@ -1,4 +1,5 @@
-import { defineCommand, JSON_FLAG, RUN_ARGUMENT } from '../command-line/command.ts';
+import { JSON_FLAG, RUN_ARGUMENT } from '../../operations/flags.ts';
+import { defineCommand } from '../command-line/command.ts';
 
 export const showCommand = defineCommand({
   name: 'show',

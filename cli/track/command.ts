@@ -1,4 +1,5 @@
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { JSON_FLAG } from '../../operations/flags.ts';
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
 
 export const trackCommand = defineCommand({
   name: 'track',

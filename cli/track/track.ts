@@ -1,3 +1,4 @@
+import { badConfig, WorkFailed } from '../../core/contract/failures.ts';
 import { listTold } from '../../outbound/describe-telling.ts';
 import { SnapshotReader, type RunSnapshot } from '../../outbound/run-snapshot.ts';
 import type { Target } from '../../outbound/target.ts';
@@ -12,7 +13,7 @@ import { settingsOfTarget } from '../../workers/config/targets.ts';
 import { isWorkflowRunning, type TemporalClient } from '../../workers/connection/connection.ts';
 import { openTarget } from '../../workers/tracking/open-target.ts';
 import { tellTarget } from '../../workers/tracking/tracking.ts';
-import { EXIT, UsageError, WorkFailed } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { tryServer } from '../../operations/server.ts';
 import { printJson } from '../terminal/output.ts';
 import type { TrackContext } from './command.ts';
@@ -67,11 +68,11 @@ async function tellByWorkers(
 async function tellHere({ flags, args, output, signal }: TrackContext, store: Store, target: Target): Promise<void> {
   const known = await readCursor(store, args.run, target.name);
   if (known === null && !flags.backfill)
-    throw new UsageError(
+    throw badConfig(
       `${args.run} has ended, and ${target.name} knows nothing of it; pass --backfill to tell it all steps`,
     );
   const snapshot = await new SnapshotReader(store, args.run).read();
-  if (snapshot === null) throw new UsageError(`${args.run} has taken no step yet; start it with temper train`);
+  if (snapshot === null) throw badConfig(`${args.run} has taken no step yet; start it with temper train`);
   const outcome = endOf(snapshot);
   const scope = { store, signal, checkFresh: () => undefined };
   try {

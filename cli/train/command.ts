@@ -1,4 +1,5 @@
-import { ADAPTER_FLAG, JSON_FLAG, defineCommand, withRules, type CommandContext } from '../command-line/command.ts';
+import { JSON_FLAG } from '../../operations/flags.ts';
+import { ADAPTER_FLAG, defineCommand, withRules, type CommandContext } from '../command-line/command.ts';
 import { ENGINE_FLAGS } from '../command-line/engine-flags.ts';
 import { TRACK_FLAGS } from '../command-line/track-flags.ts';
 import { EXAMPLE_FLAGS, RUN_FLAGS, WARM_START_FLAGS } from '../planning/run-flag-table.ts';

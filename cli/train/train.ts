@@ -1,11 +1,11 @@
 /** `temper train`: plans the run, then plays it to its end, or only estimates it. */
+import { badConfig } from '../../core/contract/failures.ts';
 import { findParent } from '../planning/find-parent.ts';
 import { planRun, type PlanMode, type RunRequest } from '../planning/draft-run.ts';
 import { checkRunName } from '../planning/find-existing.ts';
 import { findServingParent } from '../planning/read-production.ts';
 import type { RunPlan } from '../planning/run-plan.ts';
 import { readRunSource } from '../planning/run-source.ts';
-import { UsageError } from '../command-line/errors.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import type { TrainContext } from './command.ts';
 
@@ -25,7 +25,7 @@ export function planTrain(context: TrainContext, mode: PlanMode): Promise<RunPla
   const name = flags.run === null ? null : checkRunName(flags.run);
   const from = flags.from === null ? null : readCheckpointName(flags.from);
   if (source.kind === 'agent' && from !== null && name === null)
-    throw new UsageError('--run is missing; pass --run NAME, the name of the new run');
+    throw badConfig('--run is missing; pass --run NAME, the name of the new run');
   const request: RunRequest & { engine: TrainContext['flags'] } = {
     source,
     name,

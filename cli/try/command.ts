@@ -1,5 +1,6 @@
+import { JSON_FLAG } from '../../operations/flags.ts';
 import { PROVIDER_NAMES } from '../../play/connections/providers.ts';
-import { AGENT_ARGUMENT, defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { AGENT_ARGUMENT, defineCommand, type CommandContext } from '../command-line/command.ts';
 import { evalCommand } from '../eval/command.ts';
 
 export const tryCommand = defineCommand({

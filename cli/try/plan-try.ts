@@ -1,4 +1,6 @@
 /** Plan of `temper try`: scenarios and player, checked before anything is started. */
+import { badConfig } from '../../core/contract/failures.ts';
+import { closestName } from '../../core/names/closest-name.ts';
 import type { RolloutConfig } from '../../core/contract/contract.ts';
 import type { Agent } from '../../play/agent.ts';
 import type { RequestMode } from '../../play/recorder/request.ts';
@@ -6,7 +8,6 @@ import { checkUnique, SAMPLED_FROM, sampleScenarios, type Sample } from '../../p
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { UsageError, closestName } from '../command-line/errors.ts';
 import { findPlayers, type AskedSettings, type Player, type Players } from '../players/players.ts';
 import { loadAgent, patienceOf, type AgentFile } from '../planning/load-agent.ts';
 import type { TryContext } from './command.ts';
@@ -68,7 +69,7 @@ type Flags = TryContext['flags'];
 function refuseRepeated({ scenario }: Flags): void {
   const twice = scenario.find((id, index) => scenario.indexOf(id) !== index);
   if (twice !== undefined)
-    throw new UsageError(`--scenario ${twice} is given twice; pass it once, and --attempts for more attempts`);
+    throw badConfig(`--scenario ${twice} is given twice; pass it once, and --attempts for more attempts`);
 }
 
 /** Flags of an evaluation, which has token limits only for hosted models. */
@@ -92,7 +93,7 @@ async function readTried(agentFile: AgentFile, context: TryContext): Promise<Pic
   const count = flags.scenario.length > 0 ? SAMPLED_FROM : (flags.scenarios ?? DEFAULT_SCENARIOS);
   const read = await sampleScenarios(source, { count, spreadBy: agent.spreadBy }, patienceOf(context));
   checkUnique({ [list]: read.scenarios.map(({ scenario }) => scenario) });
-  if (read.of === 0) throw new UsageError(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
+  if (read.of === 0) throw badConfig(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
   if (flags.scenario.length === 0) return read;
   const scenarios = flags.scenario.map((id) => findTried(read.scenarios, id));
   return { scenarios, of: scenarios.length };
@@ -101,9 +102,7 @@ async function readTried(agentFile: AgentFile, context: TryContext): Promise<Pic
 function sourceOf({ name, scenarios, evalScenarios }: Agent, isEval: boolean, path: string): Agent['scenarios'] {
   if (!isEval) return scenarios;
   if (evalScenarios !== undefined) return evalScenarios;
-  throw new UsageError(
-    `--eval has no effect: the agent ${name} has no evalScenarios (${path}); add some, or leave it out`,
-  );
+  throw badConfig(`--eval has no effect: the agent ${name} has no evalScenarios (${path}); add some, or leave it out`);
 }
 
 function findTried(all: readonly TriedScenario[], id: string): TriedScenario {
@@ -112,5 +111,5 @@ function findTried(all: readonly TriedScenario[], id: string): TriedScenario {
   const ids = all.map(({ scenario }) => scenario.id);
   const guess = closestName(id, ids);
   const remedy = guess === null ? `pass one such as ${ids[0]}` : `did you mean ${guess}?`;
-  throw new UsageError(`no scenario has the id ${JSON.stringify(id)}, of the ${ids.length} that were read; ${remedy}`);
+  throw badConfig(`no scenario has the id ${JSON.stringify(id)}, of the ${ids.length} that were read; ${remedy}`);
 }

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { plural } from '../../core/reports/format.ts';
-import { EXIT, UsageError } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { withEngine } from '../players/with-engine.ts';
 import { printJson } from '../terminal/output.ts';
 import type { TryContext } from './command.ts';
@@ -30,7 +31,7 @@ function folderOf({ flags, cwd }: TryContext): string | null {
   if (flags.save === null) return null;
   const folder = resolve(cwd, flags.save);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true) return folder;
-  throw new UsageError(`--save must name a folder, got the file ${folder}; pass another name`);
+  throw badConfig(`--save must name a folder, got the file ${folder}; pass another name`);
 }
 
 function play(
@@ -86,7 +87,7 @@ function refuseUnusedRoles({ agentFile }: TryPlan, groups: readonly TriedGroup[]
   const called = new Set(played.flatMap(({ record }) => record.calls.map(({ role }) => role)));
   const unused = Object.keys(roles).find((role) => roles[role]!.kind === 'policy' && !called.has(role));
   if (unused === undefined) return;
-  throw new UsageError(
+  throw badConfig(
     `the role ${unused} of the agent ${name} must be called by its rollout, got no call in ${plural(played.length, 'attempt')}; call roles.${unused}.openai, or remove the role`,
   );
 }

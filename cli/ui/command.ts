@@ -1,4 +1,5 @@
-import { defineCommand, JSON_FLAG, type CommandContext } from '../command-line/command.ts';
+import { JSON_FLAG } from '../../operations/flags.ts';
+import { defineCommand, type CommandContext } from '../command-line/command.ts';
 import { placeFlags } from '../command-line/listening.ts';
 import { UI_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 

@@ -1,6 +1,7 @@
 /** Sources of a command's views: the store, the index with its cache, and vocabularies. */
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import { badConfig } from '../../core/contract/failures.ts';
 import { readVocabulary } from '../../store/records/runs/vocabulary.ts';
 import type { Store } from '../../store/store.ts';
 import type { ViewContext } from '../../views/context/context.ts';
@@ -13,7 +14,6 @@ import { STORE_KEY } from '../../core/contract/wire-constants.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
 import { childNames } from '../../store/records/children.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
-import { UsageError } from '../command-line/errors.ts';
 import type { UiContext } from './command.ts';
 
 export async function openViewContext(store: Store, { env }: Pick<ProjectPlace, 'env'>): Promise<ViewContext> {
@@ -49,7 +49,7 @@ export async function openUiStore({ project, env, cwd, flags }: Place): Promise<
   const store = await openStore(uri, { spoolFolder: projectFolders(project).spool });
   const isStore = (await store.read(STORE_KEY)) !== null || (await childNames(store, RUNS_PREFIX)).length > 0;
   if (isStore) return store;
-  throw new UsageError(
+  throw badConfig(
     `--store must be a store of Temper, and there is none at ${store.uri}; pass the folder or bucket that temper runs names, such as .temper/store`,
   );
 }

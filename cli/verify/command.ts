@@ -1,4 +1,5 @@
-import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, JSON_FLAG, defineCommand } from '../command-line/command.ts';
+import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, JSON_FLAG } from '../../operations/flags.ts';
+import { defineCommand } from '../command-line/command.ts';
 
 export const verifyCommand = defineCommand({
   name: 'verify',

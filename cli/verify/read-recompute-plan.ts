@@ -1,4 +1,5 @@
 /** Step to recompute, and the inputs of its `train` activity. */
+import { badConfig } from '../../core/contract/failures.ts';
 import type { Branch, InitialiseInput, RunConfig, TrainInput } from '../../core/contract/contract.ts';
 import { planInitialise } from '../../core/plan/step.ts';
 import { branchOfStep } from '../../core/names/lineage.ts';
@@ -11,7 +12,6 @@ import { readGone } from '../../store/records/runs/pruned.ts';
 import type { Store } from '../../store/store.ts';
 import type { FoundParent, StoredStep } from '../../store/records/verify/chain.ts';
 import type { Verification } from '../../store/records/verify/verify-run.ts';
-import { UsageError } from '../command-line/errors.ts';
 
 export interface RecomputePlan {
   /** `run@step` */
@@ -32,7 +32,7 @@ export async function readRecomputePlan(
   const isFound = named.step === 'best' || named.step === 'production';
   const found = isFound ? await findCheckpoint(store, named) : null;
   if (found !== null && found.run !== run)
-    throw new UsageError(`${run}@production is ${policyName(found)}, of another run; pass ${policyName(found)}`);
+    throw badConfig(`${run}@production is ${policyName(found)}, of another run; pass ${policyName(found)}`);
   const lineage = await readLineage(store, run);
   const chosen = chooseStep(chain, found ?? named, lineage);
   if (chosen === null) return 'no step is committed yet';
@@ -65,9 +65,9 @@ function chooseStep(
   if (chosen !== undefined) return chosen;
   const place = { run, branch: wanted ?? 0 };
   if (typeof step === 'string')
-    throw new UsageError(`branch ${place.branch} of ${run} has no committed step; pass another one, or ${run}@latest`);
+    throw badConfig(`branch ${place.branch} of ${run} has no committed step; pass another one, or ${run}@latest`);
   const before = ofBranch.findLast((each) => each.step <= step) ?? null;
-  throw new UsageError(describeUncommitted({ ...place, step }, before && { ...before, run }, lineage));
+  throw badConfig(describeUncommitted({ ...place, step }, before && { ...before, run }, lineage));
 }
 
 function groupKeys(step: CommittedStep): string[] {

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { WorkFailed } from '../../core/contract/failures.ts';
 import type { EngineSettings } from '../../core/contract/engine.ts';
 import type { PolicyFiles } from '../../core/contract/contract.ts';
 import { DEFAULT_THREADS, MAIN_POLICY } from '../../core/contract/wire-constants.ts';
@@ -12,7 +13,6 @@ import type { InstallOptions } from '../../workers/install/install.ts';
 import { projectFolders } from '../../workers/project/folders.ts';
 import { runPythonProgram } from '../../workers/python/run-program.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
-import { WorkFailed } from '../command-line/errors.ts';
 import { formatNumber } from '../../core/reports/format.ts';
 import type { RecomputePlan } from './read-recompute-plan.ts';
 

@@ -1,10 +1,11 @@
+import { badConfig } from '../../core/contract/failures.ts';
 import type { CheckpointName } from '../../core/names/policy-name.ts';
 import type { Store } from '../../store/store.ts';
 import type { Findings } from '../../store/records/verify/findings.ts';
 import { verifyRun, type Verification } from '../../store/records/verify/verify-run.ts';
 import { readCheckpointName } from '../command-line/values.ts';
 import type { CommandContext } from '../command-line/command.ts';
-import { EXIT, UsageError } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { plural } from '../../core/reports/format.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { loadConfig } from '../../workers/config/config.ts';
@@ -22,7 +23,7 @@ export async function verify(context: Context): Promise<number> {
   const name = readCheckpointName(checkpoint);
   const { run } = name;
   if (flags['no-recompute'] && checkpoint !== run)
-    throw new UsageError(
+    throw badConfig(
       `${checkpoint} names the step to recompute, and --no-recompute skips recomputing; pass ${run}, or leave --no-recompute out`,
     );
   const store = await openProjectStore(project, env);

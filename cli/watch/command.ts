@@ -1,4 +1,5 @@
-import { defineCommand, RUN_ARGUMENT } from '../command-line/command.ts';
+import { RUN_ARGUMENT } from '../../operations/flags.ts';
+import { defineCommand } from '../command-line/command.ts';
 
 export const watchCommand = defineCommand({
   name: 'watch',

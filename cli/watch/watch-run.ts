@@ -1,8 +1,9 @@
 /** Watches a run in its store, with pending activities if a server answers. */
+import { WorkFailed } from '../../core/contract/failures.ts';
 import { readStored, TimesFileSchema } from '../../store/records/file-schemas.ts';
 import { requireRun, readEvalRollouts, readGroups } from '../../store/records/runs/run-reader.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
-import { WorkFailed, EXIT } from '../command-line/errors.ts';
+import { EXIT } from '../command-line/errors.ts';
 import { isFinal, readProgress, followRun, unlessAway, type RunProgress } from './follow-run.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { describeDisk } from './disk.ts';

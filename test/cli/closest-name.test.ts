@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { closestName } from '../../cli/command-line/errors.ts';
+import { closestName } from '../../core/names/closest-name.ts';
 
 test('a typo is near one name, nonsense near none', () => {
   expect(closestName('grop-size', ['group-size', 'groups-per-step'])).toBe('group-size');

@@ -4,13 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import {
-  defineCommand,
-  RUN_ARGUMENT,
-  type Arguments,
-  type Definition,
-  type Flags,
-} from '../../cli/command-line/command.ts';
+import { type Arguments, type Definition, type Flags, RUN_ARGUMENT } from '../../operations/flags.ts';
+import { defineCommand } from '../../cli/command-line/command.ts';
 import { helpOf, usageOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

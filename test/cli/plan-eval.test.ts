@@ -1,7 +1,7 @@
 /** Decisions of `temper eval` before anything is started: who plays, what, and under which settings. */
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { UsageError } from '../../cli/command-line/errors.ts';
+import { TemperError } from '../../core/contract/failures.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
 import { loadAgent } from '../../cli/planning/load-agent.ts';
@@ -183,5 +183,5 @@ test('checkpoints are played on their base model as they were trained on it, and
     `--model must name checkpoints whose base model was loaded in one way, because one engine plays them all, got demo@3 in float32 and ${other}; play them with two commands`;
   await expect(plan(['demo', 'rounded'])).rejects.toThrow(complaint('rounded@3 in bfloat16'));
   await expect(plan(['demo', 'packed'])).rejects.toThrow(complaint('packed@3 in bfloat16 with 4 bits per weight'));
-  await expect(plan(['demo', 'packed'])).rejects.toBeInstanceOf(UsageError);
+  await expect(plan(['demo', 'packed'])).rejects.toBeInstanceOf(TemperError);
 });

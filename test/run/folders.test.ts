@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'workers/workflow-agents': [...BELOW_SDK, 'sdk'],
   operations: [...BELOW_SDK, 'outbound', 'views', 'workflows', 'workers'],
   cli: [...BELOW_SDK, 'outbound', 'views', 'browser', 'workflows', 'workers', 'operations'],
-  'cli/scenarios': [...BELOW_SDK, 'sdk', 'workers'],
+  'cli/scenarios': [...BELOW_SDK, 'sdk', 'workers', 'operations'],
 };
 
 /** Folders that a folder's own files import, without those below it. */

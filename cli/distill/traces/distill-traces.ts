@@ -1,7 +1,8 @@
 /** `temper distill --from-otlp` and `--from-langfuse`: recorded conversations as chats, and how they began as scenarios. */
 import { resolve } from 'node:path';
 
-import { EXIT, UsageError } from '../../command-line/errors.ts';
+import { badConfig, type TemperError } from '../../../core/contract/failures.ts';
+import { EXIT } from '../../command-line/errors.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
 import { plural } from '../../../core/reports/format.ts';
 import { distill, toLine } from '../chats/distilled-chats.ts';
@@ -27,7 +28,7 @@ interface TracesContext extends Pick<CommandEnvironment, 'cwd' | 'env' | 'output
 export async function distillTraces(context: TracesContext): Promise<number> {
   const { flags, cwd, output } = context;
   if (flags.scenarios !== null && resolve(cwd, flags.scenarios) === resolve(cwd, flags.out))
-    throw new UsageError(`--out and --scenarios must be two files, got ${flags.out} for both; pass another one`);
+    throw badConfig(`--out and --scenarios must be two files, got ${flags.out} for both; pass another one`);
   const { source, found } = await readTraces(context);
   const { conversations, otherSpans, leftOut } = found;
   const taken = flags.top === null ? conversations : conversations.filter(({ score }) => score !== null);
@@ -70,7 +71,7 @@ async function readTraces(context: TracesContext) {
   }
   const { since, most } = flags;
   if (since !== null && Number.isNaN(Date.parse(since)))
-    throw new UsageError(`--since must be a time, got ${since}; pass one such as 2026-11-20 or 2026-11-20T12:00:00Z`);
+    throw badConfig(`--since must be a time, got ${since}; pass one such as 2026-11-20 or 2026-11-20T12:00:00Z`);
   const { spans, scores } = await readLangfuse(context, {
     since: since === null ? null : new Date(since).toISOString(),
     most: most ?? MOST,
@@ -91,18 +92,18 @@ async function writeScenarios(
   output.line(`${plural(scenarios.length, 'scenario')} in ${file}`);
 }
 
-function nothingTaken(source: string, { conversations, leftOut }: TracedConversations, taken: number): UsageError {
+function nothingTaken(source: string, { conversations, leftOut }: TracedConversations, taken: number): TemperError {
   const reasons = [...leftOut].map(([reason, calls]) => `${calls} left out: ${reason}`).join('; ');
   const rule = `${source} must have conversations to take`;
   if (conversations.length === 0)
-    return new UsageError(
+    return badConfig(
       `${rule}, it has ${reasons === '' ? 'no calls of models' : `none (${reasons})`}; record prompts and answers on the spans of model calls`,
     );
   if (taken === 0)
-    return new UsageError(
+    return badConfig(
       `${rule}, but none of its ${conversations.length} has a score of that name; pass --score NAME, or leave --top out`,
     );
-  return new UsageError(
+  return badConfig(
     `${rule}, but none of its ${conversations.length} has an answer with text or calls; name other traces`,
   );
 }

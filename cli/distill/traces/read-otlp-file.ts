@@ -2,8 +2,8 @@
 import { constants } from 'node:buffer';
 import { gunzipSync } from 'node:zlib';
 
+import { badConfig, type TemperError } from '../../../core/contract/failures.ts';
 import { decodeTraces, readTracesJson, type ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
-import { UsageError } from '../../command-line/errors.ts';
 import { readWhole } from '../../command-line/files.ts';
 
 /** What Node reads at once. */
@@ -18,9 +18,7 @@ export async function readOtlpFile(path: string, mostText = constants.MAX_STRING
 function unpacked(bytes: Buffer, path: string): Buffer {
   const magic = bytes.subarray(0, 4).toString('hex');
   if (magic === '28b52ffd')
-    throw new UsageError(
-      `--from-otlp must be plain or gzipped, ${path} is compressed with zstd; run zstd -d on it first`,
-    );
+    throw badConfig(`--from-otlp must be plain or gzipped, ${path} is compressed with zstd; run zstd -d on it first`);
   if (!magic.startsWith('1f8b')) return bytes;
   try {
     return gunzipSync(bytes, { maxOutputLength: MOST_BYTES });
@@ -95,9 +93,9 @@ function framesOf(bytes: Buffer): Buffer[] | null {
   return frames;
 }
 
-function notTraces(path: string, where: string, cause: unknown): UsageError {
+function notTraces(path: string, where: string, cause: unknown): TemperError {
   const said = (cause instanceof Error ? cause.message : String(cause)).slice(0, 200);
-  return new UsageError(
+  return badConfig(
     `--from-otlp must be a file of OTLP traces in JSON or protobuf, ${path} could not be read ${where}: ${said}; export it with the collector's file exporter`,
   );
 }

@@ -1,6 +1,7 @@
 /** `temper ui --export DIR`: the pages as files that open without a server, with as much of each run as the report has. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { badConfig } from '../../../core/contract/failures.ts';
 import { formatBytes, plural } from '../../../core/reports/format.ts';
 import { listRuns } from '../../../store/records/runs/run-reader.ts';
 import type { Store } from '../../../store/store.ts';
@@ -8,7 +9,7 @@ import type { RunRow } from '../../../views/api/run-views.ts';
 import type { ServerInfo } from '../../../views/api/requests.ts';
 import type { ViewContext } from '../../../views/context/context.ts';
 import { version } from '../../../workers/version.ts';
-import { EXIT, UsageError } from '../../command-line/errors.ts';
+import { EXIT } from '../../command-line/errors.ts';
 import type { CommandEnvironment } from '../../command-line/command.ts';
 import { readPageFiles } from '../../pages/page-files.ts';
 import { answerView } from '../server/answer-view.ts';
@@ -59,17 +60,17 @@ async function chooseRuns(store: Store, named: readonly string[]): Promise<strin
   const all = await listRuns(store);
   const unknown = named.find((run) => !all.includes(run));
   if (unknown !== undefined)
-    throw new UsageError(
+    throw badConfig(
       `--run must be a run of the store ${store.uri} (${all.join(', ') || 'it has none yet'}), got ${unknown}; name one of these`,
     );
-  if (all.length === 0) throw new UsageError(`the store ${store.uri} has no run yet; start one with temper train`);
+  if (all.length === 0) throw badConfig(`the store ${store.uri} has no run yet; start one with temper train`);
   return named.length === 0 ? all : [...new Set(named)];
 }
 
 /** Files of something else are not mixed with the site's; an earlier export is replaced. */
 function checkFolder(folder: string, to: string): void {
   if (!existsSync(folder) || existsSync(join(folder, MARK)) || readdirSync(folder).length === 0) return;
-  throw new UsageError(`--export must name a new or empty folder, or an earlier export, got ${to}; name another one`);
+  throw badConfig(`--export must name a new or empty folder, or an earlier export, got ${to}; name another one`);
 }
 
 async function addComparison(runs: readonly string[], ask: AskView, writer: SiteWriter): Promise<void> {

@@ -14,10 +14,9 @@ import { Admission, checkJson, checkOrigin, NEW_LINK } from './admission.ts';
 import { chooseEncoding, jsonBody, type Body, compress } from './compress.ts';
 import { HTML_TYPE, messagePage, PAGE, SAFE_HEADERS } from './page.ts';
 import { createHash } from 'node:crypto';
-import { TemperError, type FailureType } from '../../../core/contract/failures.ts';
+import { type FailureType, TemperError, WorkFailed } from '../../../core/contract/failures.ts';
 import type { ApiError } from '../../../views/api/requests.ts';
 import { NotFound } from '../../../views/context/context.ts';
-import { UsageError, WorkFailed } from '../../command-line/errors.ts';
 
 /** A conversation of a chat is the longest. */
 const MAX_BODY_BYTES = 4 * 1024 ** 2;
@@ -225,7 +224,6 @@ function describeRefusal(error: unknown): Refusal {
   if (error instanceof HttpRefusal) return error;
   const { message } = error as Error;
   if (error instanceof NotFound) return { status: 404, message, code: 'not_found' };
-  if (error instanceof UsageError) return { status: 422, message, code: 'invalid_value' };
   if (error instanceof WorkFailed) return { status: 409, message, code: 'failed' };
   if (error instanceof TemperError && STATUS[error.type] !== undefined)
     return { status: STATUS[error.type]!, message, code: error.type };
