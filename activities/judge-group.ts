@@ -10,9 +10,9 @@ import { NOTHING_SPENT } from '../core/rules/judge-spending.ts';
 import { REWARD_GROUP } from '../core/rules/named-rewards.ts';
 import { adapterOf, parsePolicyName } from '../core/names/policy-name.ts';
 import { overlongCosts } from '../core/plan/shaped-rewards.ts';
-import { OutageClock } from '../play/recorder/clock.ts';
+import { OutageClock } from '../play/connections/clock.ts';
 import { conversationOf } from '../store/records/judging/conversation.ts';
-import { openJudge, type OpenJudge } from '../play/judge/judge-client.ts';
+import { openJudge, type OpenJudge } from '../play/judge/ask-judge.ts';
 import { judgeConversations, type Judgement } from '../play/judge/judge-conversations.ts';
 import { isJudgeName, type EngineJudge } from '../play/judge/judge-model.ts';
 import { isRuler, withJudge, withPrices, type Ruler } from '../play/judge/ruler.ts';
@@ -94,7 +94,6 @@ async function ask(
   const { callTimeoutMs, callRetryBudgetMs } = rollout;
   const { signal, checkFresh } = scope;
   const judgement = await judgeConversations(data.map(conversationOf), {
-    ruler,
     ...(await openRunJudge(dependencies, ruler)),
     verdicts: storedVerdicts(store),
     answers: storedAnswers(store, input),

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { EvaluateInput, RolloutInput } from '../core/contract/contract.ts';
 import { policyName } from '../core/names/policy-name.ts';
 import { Attempts, type AttemptTimes, type PlannedAttempt } from '../play/play-attempts.ts';
-import { SYSTEM_CLOCK } from '../play/recorder/clock.ts';
+import { SYSTEM_CLOCK } from '../play/connections/clock.ts';
 import type { RequestMode } from '../play/recorder/request.ts';
 import { encodeJson } from '../store/bytes/json.ts';
 import type { AttemptRecord } from '../store/records/groups/trajectories.ts';

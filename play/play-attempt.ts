@@ -18,7 +18,7 @@ import {
 } from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
 import { WORKFLOW_ATTEMPT, type PlayingRun, type OpenWorkflowAttempt } from './model-activities/workflow-attempt.ts';
-import type { ConnectHosted } from './hosted/connect-hosted.ts';
+import type { ConnectHosted } from './connections/connect-hosted.ts';
 import { createHosted } from './hosted/hosted.ts';
 import { HostedCalls } from './hosted/hosted-calls.ts';
 import type { Journal } from './recorder/journal.ts';

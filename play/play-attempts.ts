@@ -18,10 +18,10 @@ import { agentProgram } from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
 import type { ExpectedPolicy } from './recorder/answer.ts';
 import type { EngineConnection } from './connections/engine-connection.ts';
-import type { ConnectHosted } from './hosted/connect-hosted.ts';
+import type { ConnectHosted } from './connections/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
 import type { CallTime } from './recorder/journaled-calls.ts';
-import { ENGINE, SYSTEM_CLOCK, type OutageClock } from './recorder/clock.ts';
+import { ENGINE, SYSTEM_CLOCK, type OutageClock } from './connections/clock.ts';
 import { playersOutside, type RolePlayers } from './roles/role-definition.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import {

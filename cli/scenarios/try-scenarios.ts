@@ -6,7 +6,7 @@ import { connectEngine, type EngineConnection } from '../../play/connections/eng
 import { askStructured } from '../../play/hosted/ask-structured.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { Attempts } from '../../play/play-attempts.ts';
-import { OutageClock } from '../../play/recorder/clock.ts';
+import { OutageClock } from '../../play/connections/clock.ts';
 import { triedJournalPrefix, triedKey } from '../../store/layout.ts';
 import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
 import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';

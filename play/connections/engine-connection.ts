@@ -16,6 +16,8 @@ export interface EngineAddress {
   isBaseUrl?: boolean;
   /** The key's environment variable, for messages; absent: the engine's own. */
   keyVariable?: string | null;
+  /** Sent with each call. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 export interface HttpAnswer {
@@ -42,10 +44,16 @@ export interface EngineConnection {
 const MAX_CONNECTIONS = 256;
 const PATH = '/chat/completions';
 
-export function connectEngine({ url, key, isBaseUrl, keyVariable }: EngineAddress): EngineConnection {
+export function connectEngine({
+  url,
+  key,
+  isBaseUrl,
+  keyVariable,
+  headers: own = {},
+}: EngineAddress): EngineConnection {
   const { base, path } = placeOf({ url, isBaseUrl });
   const pool = new Pool(base.origin, { connections: MAX_CONNECTIONS, headersTimeout: 0, bodyTimeout: 0 });
-  const common: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
+  const common: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json', ...own };
   if (key !== null) common['authorization'] = `Bearer ${key}`;
   return {
     url: withoutSlash(base.href),

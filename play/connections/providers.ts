@@ -9,7 +9,7 @@ export interface Provider {
   readonly name: string;
   /** Base of `/chat/completions`; the environment may override it, for a gateway of your own. */
   readonly baseUrl: string;
-  readonly baseUrlVariable: string;
+  readonly baseUrlVariable?: string;
   /** Null where no key is needed. */
   readonly keyVariable: string | null;
   /** Its answers say what they cost. */
@@ -20,19 +20,18 @@ export interface Provider {
   readonly maxTokensName: 'max_tokens' | 'max_completion_tokens' | null;
 }
 
-export interface HostedModel extends Pick<
-  Provider,
-  'baseUrl' | 'keyVariable' | 'maxTokensName' | 'tellsCost' | 'isFree'
-> {
+/** A model of a provider, or at an address of its own. */
+export interface NamedModel extends Provider {
   /** The name that the user wrote. */
   readonly name: string;
   /** The server's name for it. */
   readonly model: string;
-  readonly key: string | null;
 }
 
-/** Whoever asks it adds the key. */
-export type NamedModel = Omit<HostedModel, 'key'>;
+/** Whoever asks a model adds the key. */
+export interface HostedModel extends NamedModel {
+  readonly key: string | null;
+}
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -116,15 +115,27 @@ export function parseHostedModel(text: string, env: Environment): NamedModel | n
   if (found === null) return null;
   const model = text.slice(slash + 1);
   if (model === '') throw badConfig(`${text} does not name a model; write ${found.name}/MODEL`);
-  const { baseUrlVariable, ...rest } = found;
-  const own = readVariable(env, baseUrlVariable);
-  const baseUrl = own === null ? found.baseUrl : checkBaseUrl(baseUrlVariable, own);
-  return { ...rest, name: text, model, baseUrl };
+  return withAddress({ ...found, name: text, model }, env);
+}
+
+/** The model at the address that the environment names for its provider: a gateway of your own. */
+export function withAddress<M extends NamedModel>(model: M, env: Environment): M {
+  const { baseUrlVariable: variable } = model;
+  const own = variable === undefined ? null : readVariable(env, variable);
+  return variable === undefined || own === null ? model : { ...model, baseUrl: checkBaseUrl(variable, own) };
 }
 
 /** The address of a hosted model. A bare host is completed; a URL with a path is an API's base as it is. */
-export function hostedAddress({ baseUrl, key, keyVariable }: HostedModel): EngineAddress {
-  return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/' };
+export function hostedAddress(
+  { baseUrl, key, keyVariable }: HostedModel,
+  env: Environment = process.env,
+): EngineAddress {
+  const { organization, project } = accountOf(baseUrl, env);
+  const headers = {
+    ...(organization !== null && { 'openai-organization': organization }),
+    ...(project !== null && { 'openai-project': project }),
+  };
+  return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/', headers };
 }
 
 /** The key that a variable holds; null where none is needed. */
@@ -132,7 +143,9 @@ export function readKey(model: string, variable: string | null, env: Environment
   if (variable === null) return null;
   const key = readVariable(env, variable);
   if (key !== null) return key;
-  throw badConfig(`${model} needs a key in ${variable}, which is not set; export it`);
+  throw badConfig(
+    `${model} needs a key in ${variable}, which is not set; export it where the command and the workers run`,
+  );
 }
 
 /**
@@ -173,11 +186,9 @@ export function nameMaxTokens(
  * Options of the official client for one address. By itself the client takes a key, an organization, a project and headers
  * from the environment, which are meant for OpenAI, and follows redirects with the prompt.
  */
-export function clientFor(baseURL: string, key: string | null, env: Environment = process.env) {
+export function clientFor(baseURL: string, key: string | null) {
   const apiKey = key ?? 'none';
-  const isOpenAI = /^https:\/\/([a-z-]+\.)?api\.openai\.com(\/|$)/i.test(baseURL);
-  const organization = isOpenAI ? readVariable(env, 'OPENAI_ORG_ID') : null;
-  const project = isOpenAI ? readVariable(env, 'OPENAI_PROJECT_ID') : null;
+  const { organization, project } = accountOf(baseURL, process.env);
   const own = {
     authorization: `Bearer ${apiKey}`,
     'openai-organization': organization,
@@ -185,6 +196,15 @@ export function clientFor(baseURL: string, key: string | null, env: Environment 
   };
   const defaultHeaders = { ...withoutCustomHeaders(), ...own };
   return { baseURL, apiKey, adminAPIKey: null, organization, project, defaultHeaders, fetchOptions: NO_REDIRECT };
+}
+
+/** The organization and the project that OpenAI, and nobody else, is told. */
+function accountOf(baseUrl: string, env: Environment) {
+  const isOpenAI = /^https:\/\/([a-z-]+\.)?api\.openai\.com(\/|$)/i.test(baseUrl);
+  return {
+    organization: isOpenAI ? readVariable(env, 'OPENAI_ORG_ID') : null,
+    project: isOpenAI ? readVariable(env, 'OPENAI_PROJECT_ID') : null,
+  };
 }
 
 /** Clears each header that OPENAI_CUSTOM_HEADERS names: they may hold keys. */
@@ -208,6 +228,6 @@ function parseUrl(text: string): NamedModel {
 }
 
 /** An empty variable is none. */
-export function readVariable(env: Environment, name: string): string | null {
+function readVariable(env: Environment, name: string): string | null {
   return env[name] || null;
 }

@@ -3,7 +3,7 @@
  * Prompts are those that its own provider for OpenAI sends.
  */
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import { callsOf, contentOf, thoughtsOf, tokensOf } from './completion-parts.ts';
 import type { ActivityDialect, ParsedCall, RequestBody } from './dialect.ts';
 import { asList, checkNames, namesOf, parseBody, textOfParts } from './request-body.ts';

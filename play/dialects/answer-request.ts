@@ -3,9 +3,9 @@
  * about the attempt.
  */
 import { badConfig, TemperError } from '../../core/contract/failures.ts';
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import type { CallOptions } from '../recorder/recorder.ts';
-import { RequestRefused } from '../recorder/send.ts';
+import { RequestRefused } from '../connections/ask-model.ts';
 import { type Dialect, type Memory, type ParsedCall, KEEP_ALIVE } from './dialect.ts';
 import type { AskedRequest } from '../recorder/canonical.ts';
 import { chat } from './chat.ts';

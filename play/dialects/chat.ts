@@ -1,6 +1,6 @@
 /** OpenAI's chat completions. The recorder uses the same terms, so there is little to translate. */
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import { type Dialect, type ParsedCall, writeEvent } from './dialect.ts';
 import { asList, parseBody } from './request-body.ts';
 import { badParameter } from '../recorder/canonical.ts';

@@ -1,5 +1,5 @@
 /** Parts of an answer for formats other than chat completions, which have one choice. */
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 
 export interface AnsweredCall {
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import type { AskedRequest } from '../recorder/canonical.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** An answer as Anthropic's messages, whole and in events. */
 import { parseJson } from '../../core/text/json-text.ts';
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import { callsOf, contentOf, idOf, tokensOf } from './completion-parts.ts';
 import type { ParsedCall } from './dialect.ts';
 

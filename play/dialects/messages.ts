@@ -1,6 +1,6 @@
 /** Anthropic's messages. */
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import {
   type Dialect,
   type DialectError,

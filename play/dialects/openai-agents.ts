@@ -2,7 +2,7 @@
  * Model activities of `@temporalio/openai-agents`. The Agents SDK has a form of its own for requests and answers; here it
  * becomes the request that its own client sends to OpenAI's responses, so that both ways have the same prompts and seeds.
  */
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import type { ActivityDialect, Memory, ParsedCall, RequestBody } from './dialect.ts';
 import { asList, parseBody } from './request-body.ts';
 import { responses } from './responses.ts';

@@ -1,5 +1,5 @@
 /** An answer as OpenAI's responses, whole and in events. */
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import {
   type AnsweredCall,
   callsOf,

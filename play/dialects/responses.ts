@@ -1,6 +1,6 @@
 /** OpenAI's responses. What an agent refers to by an id is what this attempt was answered before. */
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import { type Dialect, type Memory, type ParsedCall, type RequestBody, writeEvent } from './dialect.ts';
 import { asList, checkNames, namesOf, parseBody, textOfParts } from './request-body.ts';
 import { outputOf, responseEvents, writeResponse } from './responses-answer.ts';

@@ -2,11 +2,11 @@
 import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { wellFormedJson, parseJson } from '../../core/text/json-text.ts';
 import type { RolloutConfig } from '../../core/contract/contract.ts';
+import { askHosted, type RefusedRequest } from '../connections/ask-model.ts';
 import { nameMaxTokens } from '../connections/providers.ts';
-import type { Completion } from '../recorder/answer.ts';
-import { SYSTEM_CLOCK } from '../recorder/clock.ts';
-import type { SendLimits } from '../recorder/retry-call.ts';
-import { askHosted, type HostedRefusal } from './ask-hosted.ts';
+import type { Completion } from '../connections/completion.ts';
+import { SYSTEM_CLOCK } from '../connections/clock.ts';
+import type { SendLimits } from '../connections/retry-call.ts';
 import type { HostedLedger, PricedModel } from './hosted-ledger.ts';
 
 interface AskedMessage {
@@ -87,7 +87,7 @@ async function askInForm<T>(
   const messages = withComplaint(question.messages, complaint);
   const form = { response_format: { type: 'json_schema', json_schema: { name, strict: true, schema } } };
   const isPlain = Object.keys(request).length === 0;
-  let last: HostedRefusal | null = null;
+  let last: RefusedRequest | null = null;
   for (const parameters of isPlain ? [form, {}] : [{ ...request, ...form }, form, request, {}]) {
     const answer = await askOnce(label, { ...parameters, messages }, options);
     if (!('refused' in answer)) return answer;
@@ -105,13 +105,16 @@ async function askOnce(
   label: string,
   request: object,
   { ledger, model, signal, outage, times = TIMES }: StructuredOptions,
-): Promise<Answered | HostedRefusal> {
+): Promise<Answered | RefusedRequest> {
   const { hosted } = model;
   const asked = nameMaxTokens(hosted, request);
   const body = wellFormedJson(JSON.stringify({ model: hosted.model, ...asked }));
   const limits = { signals: [signal], checkFresh: () => signal.throwIfAborted(), outage, clock: SYSTEM_CLOCK };
   const isPaid = !ledger.knows(model, label, body);
-  const answer = await askHosted({ name: hosted.name, connection: ledger.connect(model, label) }, body, limits, times);
+  const answer = await askHosted({ name: hosted.name, connection: ledger.connect(model, label) }, body, {
+    limits,
+    times,
+  });
   return 'refused' in answer ? answer : { completion: answer.completion, isPaid };
 }
 

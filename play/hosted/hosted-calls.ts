@@ -7,20 +7,24 @@ import { canonicalJson } from '../../core/text/hashes.ts';
 import { wellFormedJson } from '../../core/text/json-text.ts';
 import type { Metrics } from '../../core/numbers/statistics.ts';
 import type { CallRequest, HostedCallRecord } from '../../store/records/groups/trajectories.ts';
+import { askHosted, RequestRefused, type RefusedRequest } from '../connections/ask-model.ts';
+import type { EngineConnection } from '../connections/engine-connection.ts';
 import { costOf, nameMaxTokens, readUsed, type NamedModel, type Price } from '../connections/providers.ts';
 import type { Answerer } from '../dialects/answer-request.ts';
-import type { CallFrame, Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
+import type { CallFrame } from '../recorder/answer.ts';
 import type { Journal } from '../recorder/journal.ts';
 import { JournaledCalls } from '../recorder/journaled-calls.ts';
 import { byLength } from '../recorder/recorded-calls.ts';
 import { isForAgent, type CallOptions, type Recorder } from '../recorder/recorder.ts';
-import type { SendLimits } from '../recorder/retry-call.ts';
-import { RequestRefused } from '../recorder/send.ts';
-import { askHosted, type AskedModel, type HostedRefusal } from './ask-hosted.ts';
+import type { SendLimits } from '../connections/retry-call.ts';
 import { badParameter, type AskedRequest } from '../recorder/canonical.ts';
 
 /** A hosted model as one attempt calls it. */
-export interface OpenedModel extends AskedModel {
+export interface OpenedModel {
+  /** The agent's name for it: `openai/gpt-5-mini`. */
+  readonly name: string;
+  readonly connection: EngineConnection;
   readonly named: NamedModel;
   /** US dollars for a million tokens; null where the agent does not say. */
   readonly price: Price | null;
@@ -30,7 +34,7 @@ export interface OpenedModel extends AskedModel {
 
 export class HostedCalls {
   readonly #recorder: Recorder;
-  readonly #calls: JournaledCalls<Completion | HostedRefusal, Completion | RequestRefused>;
+  readonly #calls: JournaledCalls<Completion | RefusedRequest, Completion | RequestRefused>;
   readonly #records: HostedCallRecord[] = [];
   #isUsed = false;
 
@@ -81,7 +85,7 @@ export class HostedCalls {
       send: async (frame) => {
         const { rollout } = this.#recorder;
         const body = wellFormedJson(JSON.stringify({ model: model.named.model, ...frame.request }));
-        const ask = (limits: SendLimits) => askHosted(model, body, limits, rollout);
+        const ask = (limits: SendLimits) => askHosted(model, body, { limits, times: rollout });
         const sent = await this.#recorder.sendInTime(options.signal ?? null, ask);
         return 'completion' in sent
           ? { answer: sent.completion, text: sent.text }
@@ -97,7 +101,7 @@ export class HostedCalls {
   }
 }
 
-function isRefusal(answer: Completion | HostedRefusal): answer is HostedRefusal {
+function isRefusal(answer: Completion | RefusedRequest): answer is RefusedRequest {
   // A server may add members of its own to a completion, but it always has choices.
   return !('choices' in answer);
 }
@@ -118,7 +122,7 @@ function requestOf({ name, named }: OpenedModel, asked: AskedRequest): CallReque
 function recordOf(
   { name, named, price }: OpenedModel,
   { key, occurrence, label, role, request }: CallFrame,
-  answer: Completion | HostedRefusal,
+  answer: Completion | RefusedRequest,
 ): HostedCallRecord {
   const call = { model: name, key, occurrence, label, ...(role !== undefined && { role }), request };
   if (isRefusal(answer)) {

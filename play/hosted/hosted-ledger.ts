@@ -15,7 +15,7 @@ import { HostedAnswerFileSchema, publishStored, readStored } from '../../store/r
 import type { Store } from '../../store/store.ts';
 import { connectEngine, type EngineConnection } from '../connections/engine-connection.ts';
 import { costOf, hostedAddress, readUsed, type HostedModel, type Price } from '../connections/providers.ts';
-import { parseCompletion } from '../recorder/answer.ts';
+import { parseCompletion } from '../connections/completion.ts';
 
 type HostedAnswerFile = z.output<typeof HostedAnswerFileSchema>;
 

@@ -3,7 +3,7 @@ import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { parseHostedModel, PROVIDER_NAMES, type NamedModel, type Price } from '../connections/providers.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { createModelClient, type ModelClient } from '../transports/model-client.ts';
-import { connectByKeys, type ConnectHosted } from './connect-hosted.ts';
+import { connectByKeys, type ConnectHosted } from '../connections/connect-hosted.ts';
 import type { HostedCalls } from './hosted-calls.ts';
 
 export interface HostedOptions {

@@ -3,12 +3,12 @@ import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
 import { TemperError } from '../../core/contract/failures.ts';
 import { forgetfulAnswers, storedVerdicts } from '../../store/records/judging/verdicts.ts';
 import type { Store } from '../../store/store.ts';
+import { withAddress } from '../connections/providers.ts';
 import type { HostedLedger, PricedModel } from '../hosted/hosted-ledger.ts';
-import { OutageClock } from '../recorder/clock.ts';
+import { OutageClock } from '../connections/clock.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
-import { connectJudge } from './judge-client.ts';
 import { judgeConversations, type Judgement } from './judge-conversations.ts';
-import { judgeUrl, requireJudgeKey, type HostedJudge } from './judge-model.ts';
+import { requireJudgeKey, type HostedJudge } from './judge-model.ts';
 import type { Ruler } from './ruler.ts';
 
 export interface LedgerJudgeOptions {
@@ -54,8 +54,7 @@ async function judgeOnce(
   const connection = ledger.connect(pricedJudge(ruler, judge, env), label);
   const { callTimeoutMs, callRetryBudgetMs } = DEFAULT_ROLLOUT;
   const { scores } = await judgeConversations(conversations, {
-    ruler,
-    judge: connectJudge(ruler, connection),
+    judge: { ruler, connection },
     model: judge.name,
     verdicts: storedVerdicts(store),
     answers: forgetfulAnswers(),
@@ -66,10 +65,8 @@ async function judgeOnce(
 
 function pricedJudge(ruler: Ruler, judge: HostedJudge, env: NodeJS.ProcessEnv): PricedModel {
   const { usdPerMillionInput: prompt, usdPerMillionOutput: completion } = ruler;
-  const { name, model, keyVariable, tellsCost, isFree } = judge;
-  const key = requireJudgeKey(judge, env);
   return {
-    hosted: { name, model, baseUrl: judgeUrl(judge, env), keyVariable, key, tellsCost, isFree, maxTokensName: null },
+    hosted: { ...withAddress(judge, env), key: requireJudgeKey(judge, env) },
     price: prompt === null || completion === null ? null : { prompt, completion },
   };
 }

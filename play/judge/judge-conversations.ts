@@ -7,14 +7,12 @@ import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import { spendingOf } from '../../core/rules/judge-spending.ts';
 import type { Answers, JudgeAnswer, Score, Verdict, Verdicts } from '../../store/records/judging/verdicts.ts';
 import { withComplaint, parseJsonAnswer } from '../hosted/ask-structured.ts';
-import { askPatiently, PromptTooLong, type JudgePatience } from './ask.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
-import type { Judge } from './judge-client.ts';
+import { askJudge, PromptTooLong, type Judge, type JudgePatience } from './ask-judge.ts';
 import { planQuestion, type PlannedQuestion } from '../../store/records/judging/prompt.ts';
 import { LEAST_MAX_CHARS, type Ruler } from './ruler.ts';
 
 export interface JudgingOptions {
-  readonly ruler: Ruler;
   readonly judge: Judge;
   /** Identity of the model that answers: a checkpoint's adapter hash. */
   readonly model: string;
@@ -41,11 +39,11 @@ export async function judgeConversations(
   options: JudgingOptions,
 ): Promise<Judgement> {
   checkIds(conversations);
-  const { rubric, maxCharsPerAttempt, request } = options.ruler;
+  const { rubric, maxCharsPerAttempt, request } = options.judge.ruler;
   const question = planQuestion({ conversations, model: options.model, rubric, maxCharsPerAttempt, request });
   const known = await options.verdicts.read(question.key);
   const answers = await options.answers.read(question.key);
-  if (known !== null) await keepQuestion(question, options.ruler.maxCharsPerAttempt, options);
+  if (known !== null) await keepQuestion(question, maxCharsPerAttempt, options);
   const verdict = known ?? (await findVerdict(question, answers, options));
   return { key: question.key, scores: scoresOf(conversations, question, verdict), spent: spendingOf(answers) };
 }
@@ -71,7 +69,7 @@ async function findVerdict(
     if (!isUnusable(read)) return keep(question, read, options);
     complaint = read.complaint;
   }
-  throw unusable(options.judge, answers.length, complaint ?? '');
+  throw unusable(options.judge.ruler, answers.length, complaint ?? '');
 }
 
 /** Halves every attempt, again and again, for a judge that cannot read so much. */
@@ -80,14 +78,14 @@ async function askShortened(
   complaint: string | null,
   options: JudgingOptions,
 ): Promise<{ answer: JudgeAnswer; maxChars: number }> {
-  const { judge, patience, ruler } = options;
-  for (let maxChars = ruler.maxCharsPerAttempt; ; maxChars = Math.floor(maxChars / 2)) {
+  const { judge, patience } = options;
+  for (let maxChars = judge.ruler.maxCharsPerAttempt; ; maxChars = Math.floor(maxChars / 2)) {
     try {
-      const answer = await askPatiently(judge, withComplaint(question.messages(maxChars), complaint), patience);
+      const answer = await askJudge(judge, withComplaint(question.messages(maxChars), complaint), patience);
       return { answer, maxChars };
     } catch (error) {
       if (!(error instanceof PromptTooLong)) throw error;
-      if (maxChars < 2 * LEAST_MAX_CHARS) throw unreadable(judge, question, maxChars, error);
+      if (maxChars < 2 * LEAST_MAX_CHARS) throw unreadable(judge.ruler, question, maxChars, error);
     }
   }
 }
@@ -96,14 +94,14 @@ async function askShortened(
 function keepQuestion(
   { key }: PlannedQuestion,
   maxChars: number,
-  { ruler, model, answers }: JudgingOptions,
+  { judge: { ruler }, model, answers }: JudgingOptions,
 ): Promise<void> {
   const { judge, rubric, maxCharsPerAttempt, request } = ruler;
   return answers.keepQuestion(key, { judge: judge.name, model, rubric, maxCharsPerAttempt, request, maxChars });
 }
 
-function unreadable({ name }: Judge, { attempts }: PlannedQuestion, maxChars: number, cause: Error): TemperError {
-  const rule = `the judge ${name} cannot read ${attempts.length} attempts at once, not even with ${maxChars} characters of each`;
+function unreadable({ judge }: Ruler, { attempts }: PlannedQuestion, maxChars: number, cause: Error): TemperError {
+  const rule = `the judge ${judge.name} cannot read ${attempts.length} attempts at once, not even with ${maxChars} characters of each`;
   const remedy = 'lower --group-size, shorten the rubric, or choose a judge that reads more';
   return badConfig(`${rule} (${cause.message}); ${remedy}`, { cause });
 }
@@ -125,7 +123,7 @@ function keep(
   { judge, verdicts }: JudgingOptions,
 ): Promise<Verdict> {
   const byHash = attempts.map(({ sha256, askedAs }) => [sha256, scores.get(askedAs)!] as const);
-  return verdicts.write(key, { schema: 1, judge: judge.name, scores: Object.fromEntries(byHash) });
+  return verdicts.write(key, { schema: 1, judge: judge.ruler.judge.name, scores: Object.fromEntries(byHash) });
 }
 
 function scoresOf(
@@ -157,11 +155,11 @@ export function pauseAfterMs(rounds: number): number {
   return Math.min(FIRST_PAUSE_MS * 2 ** (rounds - 1), LONGEST_PAUSE_MS);
 }
 
-function unusable({ name }: Judge, answered: number, complaint: string): TemperError {
+function unusable({ judge }: Ruler, answered: number, complaint: string): TemperError {
   const retryAfterMs = pauseAfterMs(Math.ceil(answered / ASKS_PER_ROUND));
   return new TemperError(
     'JudgeFailed',
-    `the judge ${name} gave ${answered} unusable answers (the last: ${complaint}); Temper retries later, or you can choose another judge`,
+    `the judge ${judge.name} gave ${answered} unusable answers (the last: ${complaint}); Temper retries later, or you can choose another judge`,
     { retryAfterMs },
   );
 }

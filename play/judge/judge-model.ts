@@ -4,31 +4,20 @@
  */
 import { badConfig } from '../../core/contract/failures.ts';
 import {
-  checkBaseUrl,
   costOf,
   findProvider,
   PROVIDER_NAMES,
-  readVariable,
+  readKey,
+  type Environment,
+  type NamedModel,
   type Used,
 } from '../connections/providers.ts';
 
 /** Prefix of `engine/pocket` or `engine/demo@100`. */
 const ENGINE = 'engine';
 
-export interface HostedJudge {
+export interface HostedJudge extends NamedModel {
   readonly kind: 'hosted';
-  /** For people, and as part of verdicts' keys. */
-  readonly name: string;
-  readonly model: string;
-  readonly baseUrl: string;
-  /** Environment variable with another address; null if the agent's file names the address. */
-  readonly baseUrlVariable: string | null;
-  /** Null where no key is asked for. */
-  readonly keyVariable: string | null;
-  /** Its answers say what they cost. */
-  readonly tellsCost: boolean;
-  /** Nobody sends a bill. */
-  readonly isFree: boolean;
 }
 
 /** A base model or a checkpoint, on the engine that plays the run. */
@@ -58,25 +47,13 @@ function findNamed(judge: string): JudgeModel | null {
   const [, provider = '', model = ''] = /^([a-z]+)\/([\w.:@/~+-]{1,150})$/.exec(judge) ?? [];
   if (provider === ENGINE && model !== '') return { kind: 'engine', name: judge, model };
   const known = model === '' ? null : findProvider(provider);
-  if (known === null) return null;
-  const { baseUrl, baseUrlVariable, keyVariable, tellsCost = false, isFree = false } = known;
-  return { kind: 'hosted', name: judge, model, baseUrl, baseUrlVariable, keyVariable, tellsCost, isFree };
-}
-
-/** The judge's address: the environment may name a gateway of your own. */
-export function judgeUrl({ baseUrl, baseUrlVariable }: HostedJudge, env: NodeJS.ProcessEnv): string {
-  const own = baseUrlVariable === null ? null : readVariable(env, baseUrlVariable);
-  return own === null ? baseUrl : checkBaseUrl(baseUrlVariable ?? 'baseUrl', own);
+  // The parameters of a judge's request are the user's own.
+  return known && { kind: 'hosted', ...known, name: judge, model, maxTokensName: null };
 }
 
 /** The key that a judge's provider asks for; null where it asks for none. */
-export function requireJudgeKey(judge: JudgeModel, env: NodeJS.ProcessEnv): string | null {
-  if (judge.kind === 'engine' || judge.keyVariable === null) return null;
-  const key = readVariable(env, judge.keyVariable);
-  if (key !== null) return key;
-  throw badConfig(
-    `the judge ${judge.name} needs a key in ${judge.keyVariable}, which is not set; export it where the command and the workers run`,
-  );
+export function requireJudgeKey(judge: JudgeModel, env: Environment): string | null {
+  return judge.kind === 'engine' ? null : readKey(`the judge ${judge.name}`, judge.keyVariable, env);
 }
 
 /** US dollars for a million tokens, as the person who pays knows them. */
@@ -88,7 +65,7 @@ export interface Prices {
 /** Whether it will be known what an answer costs. */
 export function hasPrice(judge: JudgeModel, { usdPerMillionInput, usdPerMillionOutput }: Prices): boolean {
   if (usdPerMillionInput !== null && usdPerMillionOutput !== null) return true;
-  return judge.kind === 'engine' || judge.isFree || judge.tellsCost;
+  return judge.kind === 'engine' || judge.isFree === true || judge.tellsCost === true;
 }
 
 /** Null where nobody knows. */

@@ -6,7 +6,7 @@ import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { parseJson } from '../../core/text/json-text.ts';
 import { canonicalJson } from '../../core/text/hashes.ts';
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
-import type { Completion } from './answer.ts';
+import type { Completion } from '../connections/completion.ts';
 
 /** An agent's request in the form of chat completions, into which dialects translate. */
 export interface AskedRequest {

@@ -5,7 +5,7 @@
 import type { RolloutConfig } from '../../core/contract/contract.ts';
 import type { CallRequest } from '../../store/records/groups/trajectories.ts';
 import type { CallFrame } from './answer.ts';
-import { SYSTEM_CLOCK, type Clock } from './clock.ts';
+import { SYSTEM_CLOCK, type Clock } from '../connections/clock.ts';
 import type { Ending } from './ending.ts';
 import type { Journal } from './journal.ts';
 import { callName } from './recorded-calls.ts';

@@ -8,6 +8,7 @@ import { CALL_HEADER, DEADLINE_HEADER } from '../../core/contract/wire-constants
 import type { RolloutConfig } from '../../core/contract/contract.ts';
 import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { CallRecord } from '../../store/records/groups/trajectories.ts';
+import type { Completion } from '../connections/completion.ts';
 import {
   checkPolicy,
   checkTokens,
@@ -15,20 +16,28 @@ import {
   tagChoices,
   takeRecords,
   type CallFrame,
-  type Completion,
   type ExpectedPolicy,
 } from './answer.ts';
 import { callKey, checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
 import { AnsweredCalls, type AskedRequest } from './canonical.ts';
-import { type Clock, OutageClock, SYSTEM_CLOCK } from './clock.ts';
+import { type Clock, OutageClock, SYSTEM_CLOCK } from '../connections/clock.ts';
 import { Ending } from './ending.ts';
+import {
+  askModel,
+  ENGINE_KIND,
+  hasOutgrown,
+  refusalOf,
+  RequestRefused,
+  type AnsweredRequest,
+  type Asked,
+  type AskedModel,
+} from '../connections/ask-model.ts';
 import type { EngineConnection } from '../connections/engine-connection.ts';
 import type { Journal } from './journal.ts';
 import { JournaledCalls, type CallTime, type RepeatOptions } from './journaled-calls.ts';
 import { OnceValues } from './once.ts';
 import { askedOrder, callName, inRecordOrder } from './recorded-calls.ts';
-import type { SendLimits } from './retry-call.ts';
-import { RequestRefused, send, type Sent } from './send.ts';
+import type { SendLimits } from '../connections/retry-call.ts';
 import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
 
@@ -237,7 +246,7 @@ export class Recorder {
   }
 
   #answer(asked: AskedRequest, options: CallOptions): Promise<Completion> {
-    const { engine, rollout, onAnswer, attempt } = this.#options;
+    const { rollout: times, onAnswer, attempt } = this.#options;
     const { request, wantsLogprobs } = this.check(asked, options);
     const policy = this.#policyOf(options.seat);
     const role = options.seat?.role;
@@ -250,8 +259,8 @@ export class Recorder {
       begin: (frame) => this.turns.begin(callName(frame), this.#pending - 1),
       send: async (frame) => {
         const [body, headers] = [this.#body(frame, policy), this.#headers(frame)];
-        const ask = (limits: SendLimits) => send(body, { engine, rollout, headers, ...limits });
-        const { completion: answer, text, ms } = this.#readSent(await this.sendInTime(options.signal ?? null, ask));
+        const ask = (limits: SendLimits) => askModel(this.#engine, body, { limits, times, headers });
+        const { completion: answer, text, ms } = this.#readAsked(await this.sendInTime(options.signal ?? null, ask));
         answeredInMs = ms;
         return { answer, text };
       },
@@ -268,16 +277,22 @@ export class Recorder {
     });
   }
 
-  #readSent(sent: Sent): Extract<Sent, { text: string }> {
-    if ('failure' in sent) {
-      this.ending.failAs(sent.failure);
-      throw new TemperError('AgentFailed', sent.failure);
+  get #engine(): AskedModel {
+    const { engine: connection } = this.#options;
+    return { kind: ENGINE_KIND, connection, title: `the engine at ${connection.url}` };
+  }
+
+  #readAsked(asked: Asked): AnsweredRequest {
+    if ('failure' in asked) {
+      const failure = `the engine ${asked.failure}`;
+      this.ending.failAs(failure);
+      throw new TemperError('AgentFailed', failure);
     }
-    if ('refusal' in sent) {
-      this.hasOutgrown = true;
-      throw sent.refusal;
-    }
-    return sent;
+    if (!('refused' in asked)) return asked;
+    const { status, error } = asked.refused;
+    if (!hasOutgrown({ ...error, status })) throw refusalOf(this.#engine, asked);
+    this.hasOutgrown = true;
+    throw new RequestRefused(status, error);
   }
 
   #checkAnswer(completion: Completion, frame: CallFrame, policy: ExpectedPolicy): CallRecord[] {

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../core/numbers/statistics.ts';
 import type { CallRequest } from '../../store/records/groups/trajectories.ts';
-import type { Completion } from './answer.ts';
+import type { Completion } from '../connections/completion.ts';
 
 /** The tool calls of one attempt, as metrics; none where no tools were offered. */
 export class ToolCounts {

@@ -6,7 +6,8 @@
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { isReward, REWARD_RULE } from '../../core/rules/given-values.ts';
 import { inPlayOrder, type AttemptRecord, type CallRecord } from '../../store/records/groups/trajectories.ts';
-import type { CallFrame, Completion } from './answer.ts';
+import type { Completion } from '../connections/completion.ts';
+import type { CallFrame } from './answer.ts';
 import { callId, callName } from './recorded-calls.ts';
 
 /** Says that a turn earned something by itself: what the model answered, or the id of that, and how much. */

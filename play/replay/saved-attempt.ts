@@ -8,7 +8,7 @@ import type { Metrics } from '../../core/numbers/statistics.ts';
 import { encodeRecord } from '../../store/bytes/journal-records.ts';
 import type { CallRecord, CallRequest } from '../../store/records/groups/trajectories.ts';
 import type { Scenario } from '../agent.ts';
-import type { Completion } from '../recorder/answer.ts';
+import type { Completion } from '../connections/completion.ts';
 import type { JournalEntry } from '../recorder/journal.ts';
 import { playersOutside, type RolePlayers } from '../roles/role-definition.ts';
 import { callName } from '../recorder/recorded-calls.ts';

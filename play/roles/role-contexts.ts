@@ -1,7 +1,7 @@
 /** `context.roles`: for each role of an agent a client of its own, answered by the role's player. */
 import { badConfig } from '../../core/contract/failures.ts';
 import type { HostedCalls } from '../hosted/hosted-calls.ts';
-import type { ConnectHosted } from '../hosted/connect-hosted.ts';
+import type { ConnectHosted } from '../connections/connect-hosted.ts';
 import { createHosted } from '../hosted/hosted.ts';
 import type { Answerer } from '../dialects/answer-request.ts';
 import type { ExpectedPolicy } from '../recorder/answer.ts';

@@ -31,7 +31,7 @@ export function createModelClient(
 }
 
 /** The client's own timer must not end a call that its caller waits for. */
-export const NO_TIMEOUT_MS = 2 ** 31 - 1;
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The official client, with `fetch` in place of the network. It does not retry: `retryCall` does. */
 export function createOpenAIClient(options: ClientOptions, fetch: Fetch): OpenAI {

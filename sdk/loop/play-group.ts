@@ -12,7 +12,7 @@ import { groupJournalPrefix, groupTimesKey, validationJournalPrefix, type GroupP
 import { encodeRollouts, type AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { Attempts } from '../../play/play-attempts.ts';
-import { SYSTEM_CLOCK } from '../../play/recorder/clock.ts';
+import { SYSTEM_CLOCK } from '../../play/connections/clock.ts';
 import type { Recorder } from '../../play/recorder/recorder.ts';
 import { playersOf } from '../../play/roles/role-definition.ts';
 import { withTurns, type PlayedTurns } from '../../play/recorder/turns.ts';

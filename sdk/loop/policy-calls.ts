@@ -2,7 +2,7 @@
 import { deriveSeed } from '../../core/numbers/seeds.ts';
 import { playingAttempt, type PlayingAttempt } from './playing-attempt.ts';
 import { withoutSlash } from '../../core/names/addresses.ts';
-import { connectTo } from '../../play/hosted/connect-hosted.ts';
+import { connectTo } from '../../play/connections/connect-hosted.ts';
 import { findDialect } from '../../play/dialects/answer-request.ts';
 import { createFetch } from '../../play/transports/fetch.ts';
 

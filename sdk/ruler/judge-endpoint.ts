@@ -7,7 +7,7 @@ import { resolveJudgeName, type JudgeModel } from '../../play/judge/judge-model.
 
 /** An OpenAI-compatible endpoint that has no name here. */
 export interface JudgeEndpoint {
-  /** Base URL for the `openai` client, with `/v1` if the endpoint has it. */
+  /** Base of `/chat/completions`, with `/v1` if the endpoint has it; a bare host gets `/v1`. */
   readonly baseUrl: string;
   readonly model: string;
   /** Name in results and verdicts, before the model's name; default `endpoint`. */
@@ -33,9 +33,7 @@ function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
     name: `${name}/${model}`,
     model,
     baseUrl: withoutSlash(baseUrl),
-    baseUrlVariable: null,
     keyVariable: keyVariable ?? null,
-    tellsCost: false,
-    isFree: false,
+    maxTokensName: null,
   };
 }

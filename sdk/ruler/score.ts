@@ -11,9 +11,9 @@ import {
 } from '../../store/records/judging/verdicts.ts';
 import { checkOptions } from '../options/check-options.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
-import { OutageClock } from '../../play/recorder/clock.ts';
+import { OutageClock } from '../../play/connections/clock.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
-import { openJudge } from '../../play/judge/judge-client.ts';
+import { openJudge } from '../../play/judge/ask-judge.ts';
 import { judgeConversations, type Judgement } from '../../play/judge/judge-conversations.ts';
 import { createRuler, type RulerOptions } from './create-ruler.ts';
 import { isRuler, type Ruler } from '../../play/judge/ruler.ts';
@@ -67,7 +67,6 @@ export async function scoreConversations(
   const kept = typeof store === 'string' ? await openStore(store) : store;
   try {
     return await judgeConversations(conversations, {
-      ruler: judged,
       ...openJudge(judged, judging, env),
       verdicts: kept === undefined ? forgetfulVerdicts() : storedVerdicts(kept),
       answers: forgetfulAnswers(),

@@ -3,7 +3,7 @@ import type OpenAI from 'openai';
 
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { checkCount, checkOptions } from '../options/check-options.ts';
-import { hasOutgrown } from '../../play/recorder/send.ts';
+import { hasOutgrown } from '../../play/connections/ask-model.ts';
 import type { RewardTurn } from '../../play/recorder/turns.ts';
 import { runCall, type FunctionCall, type Once, type PlayedToolCall } from './run-call.ts';
 import type { Tool } from './tool.ts';

@@ -210,7 +210,7 @@ describe('a judge that cannot be asked', () => {
       judge: NAME,
       waiting: {
         attempts: 1,
-        reason: '429 slow down',
+        reason: '429: slow down',
         since: expect.any(String) as string,
         nextTryAt: expect.any(String) as string,
       },

@@ -9,7 +9,7 @@ import type { Agent, RolloutContext, RolloutResult, Scenario } from '../../play/
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
 import type { Resources } from '../../play/resources/resource.ts';
 import { Attempts, type AttemptsOptions } from '../../play/play-attempts.ts';
-import type { Clock } from '../../play/recorder/clock.ts';
+import type { Clock } from '../../play/connections/clock.ts';
 import { connectEngine, type EngineConnection } from '../../play/connections/engine-connection.ts';
 import type { JournalSegments } from '../../store/store.ts';
 import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';

@@ -2,22 +2,15 @@
 import { describe, expect, test } from 'vitest';
 
 import { TemperError } from '../../core/contract/failures.ts';
-import { OutageClock } from '../../play/recorder/clock.ts';
-import {
-  HOSTED_RETRIES,
-  readOutage,
-  retryCall,
-  type Outage,
-  type RetryPolicy,
-  type Trial,
-} from '../../play/recorder/retry-call.ts';
-import { ENGINE_RETRIES } from '../../play/recorder/send.ts';
+import { OutageClock } from '../../play/connections/clock.ts';
+import { readOutage, retryCall, type Outage, type RetryPolicy, type Trial } from '../../play/connections/retry-call.ts';
+import { ENGINE_KIND, HOSTED_JUDGE_KIND } from '../../play/connections/ask-model.ts';
 import { skippingClock } from './play.ts';
 
 const AWAY: Outage = { reason: 'away', retryAfterMs: 0, internal: null };
 const POLICIES: [string, RetryPolicy][] = [
-  ['an agent', ENGINE_RETRIES],
-  ['a hosted model', HOSTED_RETRIES],
+  ['an agent', ENGINE_KIND.retries],
+  ['a hosted model', HOSTED_JUDGE_KIND.retries],
 ];
 
 interface Script {
@@ -46,7 +39,6 @@ async function play({ policy, budgetMs = 60_000, trials, signal }: Script) {
       if (trial instanceof Error) throw trial;
       return trial;
     },
-    readError: (error) => ({ ...AWAY, reason: String(error) }),
     exhausted: ({ reason, retryAfterMs }) => new TemperError('EngineFailed', reason, { retryAfterMs }),
     internal: (message) => `gave up: ${message}`,
   });
@@ -72,7 +64,7 @@ describe.each(POLICIES)('a call of %s', (_, policy) => {
 
   test('is tried once more when its budget ends, and then given up', async () => {
     const { answer, waits } = await play({ policy, budgetMs: 1000, trials: [new Error('silence')] });
-    expect(answer).toMatchObject({ type: 'EngineFailed', message: 'Error: silence' });
+    expect(answer).toMatchObject({ type: 'EngineFailed', message: 'silence' });
     expect(waits.reduce((sum, ms) => sum + ms, 0)).toBe(1000);
   });
 
@@ -87,16 +79,16 @@ describe.each(POLICIES)('a call of %s', (_, policy) => {
 test('an internal error of the engine is given up after four tries and 15 seconds, and a provider’s is an outage', async () => {
   const refusal = { status: 500, retryAfter: '60', code: 'internal', reason: '500: oh', message: 'oh' };
   const trials = POLICIES.map(([, policy]) => [{ outage: readOutage(refusal, policy)! }]);
-  const ofAgent = await play({ policy: ENGINE_RETRIES, budgetMs: 10, trials: trials[0]! });
+  const ofAgent = await play({ policy: ENGINE_KIND.retries, budgetMs: 10, trials: trials[0]! });
   expect(ofAgent.answer).toBe('gave up: oh');
   expect(ofAgent.waits.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThanOrEqual(15_000);
-  const ofJudge = await play({ policy: HOSTED_RETRIES, budgetMs: 10, trials: trials[1]! });
+  const ofJudge = await play({ policy: HOSTED_JUDGE_KIND.retries, budgetMs: 10, trials: trials[1]! });
   expect(ofJudge.answer).toMatchObject({ type: 'EngineFailed', retryAfterMs: 60_000 });
 });
 
 test('what is retried, by status', () => {
   const isRetried = (policy: RetryPolicy, status: number, code?: string): boolean =>
-    readOutage({ status, code, retryAfter: null, reason: '', message: '' }, policy) !== null;
+    readOutage({ status, code, retryAfter: null, message: '' }, policy) !== null;
   const statuses = [302, 400, 401, 402, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 503];
   const retried = POLICIES.map(([, policy]) => statuses.filter((status) => isRetried(policy, status)));
   expect(retried).toEqual([

@@ -4,11 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Model } from '../../sdk/index.ts';
 import { findHostedModel } from '../../play/connections/providers.ts';
-import { askPatiently } from '../../play/judge/ask.ts';
-import { connectHosted } from '../../play/judge/judge-client.ts';
-import type { HostedJudge } from '../../play/judge/judge-model.ts';
+import { askJudge, openJudge } from '../../play/judge/ask-judge.ts';
 import { createRuler } from '../../sdk/ruler/create-ruler.ts';
-import { OutageClock } from '../../play/recorder/clock.ts';
+import { OutageClock } from '../../play/connections/clock.ts';
 import { writeAgent } from '../cli/agents.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -51,8 +49,8 @@ async function start(status: number, location?: string) {
 
 function ask(baseUrl: string) {
   const ruler = createRuler({ judge: { baseUrl, model: 'm', keyVariable: 'JUDGE_KEY' } });
-  const judge = connectHosted(ruler, ruler.judge as HostedJudge, { JUDGE_KEY: 'judge-key' });
-  return askPatiently(judge, [{ role: 'user', content: 'who won?' }], {
+  const { judge } = openJudge(ruler, null, { JUDGE_KEY: 'judge-key' });
+  return askJudge(judge, [{ role: 'user', content: 'who won?' }], {
     callTimeoutMs: 5000,
     callRetryBudgetMs: 0,
     signal: new AbortController().signal,

@@ -3,11 +3,12 @@ import { TemperError } from '../../core/contract/failures.ts';
 import { DEADLINE_HEADER } from '../../core/contract/wire-constants.ts';
 import type { EngineConnection, HttpAnswer } from '../../play/connections/engine-connection.ts';
 import type { Answerer } from '../../play/dialects/answer-request.ts';
-import { checkPolicy, parseCompletion, type Completion } from '../../play/recorder/answer.ts';
+import { parseCompletion, type Completion } from '../../play/connections/completion.ts';
+import { checkPolicy } from '../../play/recorder/answer.ts';
 import type { CallOptions } from '../../play/recorder/recorder.ts';
 import { checkRequest, type AskedRollout, type CheckedRequest } from '../../play/recorder/request.ts';
 import type { AnsweredCalls, AskedRequest } from '../../play/recorder/canonical.ts';
-import { RequestRefused } from '../../play/recorder/send.ts';
+import { RequestRefused } from '../../play/connections/ask-model.ts';
 import type { AnswerRecorder, BegunRecording, ServedCall } from './recording/answer-recorder.ts';
 
 export interface ServedPolicy {

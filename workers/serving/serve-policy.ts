@@ -7,7 +7,7 @@ import { PolicyAnswerer, type ServedPolicy } from './policy-answerer.ts';
 import { CONVERSATION_HEADER, type AnswerRecorder } from './recording/answer-recorder.ts';
 import type { ServedEngine } from './served-engine.ts';
 import type { Kept, Memory } from '../../play/dialects/dialect.ts';
-import type { Completion } from '../../play/recorder/answer.ts';
+import type { Completion } from '../../play/connections/completion.ts';
 import { AnsweredCalls } from '../../play/recorder/canonical.ts';
 
 /** Headers of every answer: which checkpoint made it. */

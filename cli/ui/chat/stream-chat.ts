@@ -6,7 +6,7 @@ import { readBoundedText } from '../../../core/text/read-bounded.ts';
 import { MAX_ANSWER_BYTES } from '../../../core/contract/wire-constants.ts';
 import { chatUrl, type EngineAddress } from '../../../play/connections/engine-connection.ts';
 import { readUsed } from '../../../play/connections/providers.ts';
-import { excerpt } from '../../../play/recorder/send.ts';
+import { excerpt } from '../../../play/connections/ask-model.ts';
 import type { ChatEvent } from '../../../views/api/requests.ts';
 
 export interface StreamedQuestion {

@@ -6,7 +6,7 @@ import { relative } from 'node:path';
 import { badConfig, TemperError } from '../../../core/contract/failures.ts';
 import { plural } from '../../../core/reports/format.ts';
 import { hashOf } from '../../../core/text/hashes.ts';
-import { connectByKeys } from '../../../play/hosted/connect-hosted.ts';
+import { connectByKeys } from '../../../play/connections/connect-hosted.ts';
 import { openAgentResources } from '../../../play/resources/agent-resources.ts';
 import { playSingle } from '../../../play/single-attempt.ts';
 import { publishReplay, readReplay, replayId, type NewReplay } from '../../../store/records/groups/replays.ts';

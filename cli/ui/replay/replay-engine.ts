@@ -4,7 +4,8 @@ import { connectEngine, type EngineConnection, type HttpAnswer } from '../../../
 import { hostedAddress, nameMaxTokens, type HostedModel } from '../../../play/connections/providers.ts';
 import { describeDifference, differencesOf } from '../../../play/replay/difference.ts';
 import { firstChoices, journalOf } from '../../../play/replay/saved-attempt.ts';
-import { checkPolicy, parseCompletion, type Completion } from '../../../play/recorder/answer.ts';
+import { parseCompletion, type Completion } from '../../../play/connections/completion.ts';
+import { checkPolicy } from '../../../play/recorder/answer.ts';
 import { callName } from '../../../play/recorder/recorded-calls.ts';
 import type { Recorder } from '../../../play/recorder/recorder.ts';
 import type {

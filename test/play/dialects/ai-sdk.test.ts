@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { aiSdk } from '../../../play/dialects/ai-sdk.ts';
 import { responses } from '../../../play/dialects/responses.ts';
 import { AnsweredCalls, canonicalRequest } from '../../../play/recorder/canonical.ts';
-import type { Completion } from '../../../play/recorder/answer.ts';
+import type { Completion } from '../../../play/connections/completion.ts';
 
 const parameters = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] };
 const $schema = 'http://json-schema.org/draft-07/schema#';

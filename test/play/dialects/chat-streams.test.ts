@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type OpenAI from 'openai';
 
 import { answerRequest, type ModelReply } from '../../../play/dialects/answer-request.ts';
-import type { Completion } from '../../../play/recorder/answer.ts';
+import type { Completion } from '../../../play/connections/completion.ts';
 import type { RolloutContext } from '../../../play/agent.ts';
 import { until } from '../../until.ts';
 import { markOf, memoryJournal, MODEL, playOne, skippingClock } from '../play.ts';

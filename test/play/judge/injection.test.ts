@@ -104,6 +104,6 @@ test('names of attempts hang on what was said in all of them: nobody who speaks 
     await judge(scripted, [saying('one', text), saying('two', `${text} too`)]);
     return [...readPrompt(scripted.asked.at(-1)!.messages).attempts.keys()];
   };
-  const names = await Promise.all([namesFor('a'), namesFor('b'), namesFor('c')]);
+  const names = [await namesFor('a'), await namesFor('b'), await namesFor('c')];
   expect(new Set(names.flat()).size).toBe(6);
 });

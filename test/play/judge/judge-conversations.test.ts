@@ -191,13 +191,13 @@ describe('an answer that cannot be used', () => {
 
 describe('a judge that does not answer', () => {
   test.each<[string, JudgeReply, RegExp]>([
-    ['a 500', { status: 500 }, /^500 scripted$/],
-    ['a 429', { status: 429, body: '{"error":{"message":"slow down"}}' }, /^429 slow down$/],
-    ['an account without credit', { status: 402, body: '{"error":{"message":"no credit"}}' }, /^402 no credit$/],
-    ['a cut connection', { destroy: true }, /Connection error/],
+    ['a 500', { status: 500 }, /^500: scripted$/],
+    ['a 429', { status: 429, body: '{"error":{"message":"slow down"}}' }, /^429: slow down$/],
+    ['an account without credit', { status: 402, body: '{"error":{"message":"no credit"}}' }, /^402: no credit$/],
+    ['a cut connection', { destroy: true }, /^UND_ERR_SOCKET/],
     ['silence', { hang: true }, /^no answer within 300 ms$/],
-    ['a page', { body: '<html>' }, /JSON/],
-    ['half an answer', { body: '{"choices":' }, /JSON/],
+    ['a page', { body: '<html>' }, /no chat completion: <html>$/],
+    ['half an answer', { body: '{"choices":' }, /no chat completion/],
     ['an empty answer', { body: '{}' }, /no chat completion/],
     ['a text', { body: '"x"' }, /no chat completion/],
     ['null', { body: 'null' }, /./],
@@ -227,7 +227,7 @@ describe('a judge that does not answer', () => {
     await expect(judge(scripted, group)).rejects.toMatchObject({
       type: 'BadConfig',
       retryable: false,
-      message: expect.stringMatching(/refused with 4\d\d you may not; (check|change)/) as string,
+      message: expect.stringMatching(/refused with 4\d\d: you may not; (check|change|set)/) as string,
     });
     expect(scripted.asked).toHaveLength(1);
   });

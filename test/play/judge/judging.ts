@@ -1,10 +1,9 @@
 /** Conversations before a scripted judge, as the activity and the imperative API put them there. */
-import type { JudgePatience } from '../../../play/judge/ask.ts';
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import { connectEngine } from '../../../play/connections/engine-connection.ts';
-import { openJudge } from '../../../play/judge/judge-client.ts';
+import { openJudge, type JudgePatience } from '../../../play/judge/ask-judge.ts';
 import { judgeConversations, type Judgement } from '../../../play/judge/judge-conversations.ts';
-import type { Clock } from '../../../play/recorder/clock.ts';
+import type { Clock } from '../../../play/connections/clock.ts';
 import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
 import {
   forgetfulAnswers,
@@ -55,7 +54,6 @@ export async function judge(
   const ruler = rulerFor(scripted, { ...(engine && { judge: 'engine/scripted' }), ...setup.options });
   try {
     return await judgeConversations(conversations, {
-      ruler,
       ...openJudge(ruler, engine && { connection: engine, adapterSha256: null }, ENV),
       model: 'scripted',
       verdicts: setup.verdicts ?? forgetfulVerdicts(),

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
 import { resolveJudge } from '../../../sdk/ruler/judge-endpoint.ts';
-import { hasPrice, judgeUrl, priceOf, requireJudgeKey, type HostedJudge } from '../../../play/judge/judge-model.ts';
+import { withAddress } from '../../../play/connections/providers.ts';
+import { hasPrice, priceOf, requireJudgeKey, type HostedJudge } from '../../../play/judge/judge-model.ts';
 import { createRuler, type RulerOptions } from '../../../sdk/ruler/create-ruler.ts';
 import { isRuler } from '../../../play/judge/ruler.ts';
 
@@ -26,8 +27,10 @@ test.each([
 
 test('a gateway of one’s own stands in the environment', () => {
   const judge = resolveJudge('openai/gpt-5-mini') as HostedJudge;
-  expect(judgeUrl(judge, { OPENAI_BASE_URL: 'https://gateway.test/openai' })).toBe('https://gateway.test/openai');
-  expect(judgeUrl(judge, {})).toBe('https://api.openai.com/v1');
+  expect(withAddress(judge, { OPENAI_BASE_URL: 'https://gateway.test/openai' }).baseUrl).toBe(
+    'https://gateway.test/openai',
+  );
+  expect(withAddress(judge, {}).baseUrl).toBe('https://api.openai.com/v1');
 });
 
 test('a local server needs no key, and costs nothing', () => {

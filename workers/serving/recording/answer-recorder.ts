@@ -1,6 +1,7 @@
 /** Records served answers before their clients get them. A failure to record is told, and never fails a request. */
 import { callKey, samplesAsTraining, type AskedRollout } from '../../../play/recorder/request.ts';
-import { checkTokens, forAgent, takeRecords, type Completion } from '../../../play/recorder/answer.ts';
+import type { Completion } from '../../../play/connections/completion.ts';
+import { checkTokens, forAgent, takeRecords } from '../../../play/recorder/answer.ts';
 import type { RecordedAnswers } from '../../../store/records/production/recorded-answers.ts';
 import { firstAnswerOf } from '../../../store/records/production/recording-ids.ts';
 import type { NewRecording, RecordingWriter } from '../../../store/records/production/recordings.ts';

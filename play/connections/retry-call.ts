@@ -1,6 +1,6 @@
 /**
- * The retry loop for all model calls: of agents (send.ts) and of judges (judge/ask.ts). `RetryPolicy` says what is
- * retried and for how long. The caller says what counts as an answer and which error ends the call.
+ * The retry loop of all calls to models. `RetryPolicy` says what is retried and for how long. The caller says what counts
+ * as an answer and which error ends the call.
  */
 import { TemperError } from '../../core/contract/failures.ts';
 import type { Clock, OutageClock } from './clock.ts';
@@ -19,16 +19,6 @@ export interface RetryPolicy {
   readonly internal: { readonly code: string; readonly tries: number; readonly spanMs: number } | null;
 }
 
-/** Policy for hosted models: judges, and models that an agent calls. */
-export const HOSTED_RETRIES: RetryPolicy = {
-  // 402: nothing left on the account. Somebody may fill it, and until then the run waits with that reason.
-  statuses: new Set([402, 408, 409, 425, 429]),
-  finalCodes: new Set(),
-  firstWaitMs: 200,
-  longestWaitMs: 10_000,
-  internal: null,
-};
-
 /** Why a try failed that may succeed later. */
 export interface Outage {
   /** For people. */
@@ -42,7 +32,7 @@ export interface Outage {
 export type Trial<T> = { readonly answer: T } | { readonly outage: Outage };
 
 /** Limits of a call, the same for each of its tries. */
-export interface CallLimits extends SendLimits {
+interface CallLimits extends SendLimits {
   readonly budgetMs: number;
 }
 
@@ -59,10 +49,8 @@ export interface SendLimits {
 export interface RetriedCall<T> {
   readonly policy: RetryPolicy;
   readonly limits: CallLimits;
-  /** One try. A TemperError ends the call; any other error is passed to `readError`. */
+  /** One try. A TemperError ends the call; any other error is an outage. */
   readonly ask: () => Promise<Trial<T>>;
-  /** Throws to end the call. */
-  readonly readError: (error: unknown) => Outage;
   /** The error once the budget is used up, or the server asks for a longer pause than is left of it. */
   readonly exhausted: (last: Outage) => TemperError;
   /** The answer once an internal error is given up, or its error. */
@@ -122,8 +110,14 @@ async function tryOnce<T>(call: RetriedCall<T>): Promise<Trial<T>> {
     return await call.ask();
   } catch (error) {
     if (error instanceof TemperError || isAborted(call)) throw error;
-    return { outage: call.readError(error) };
+    return { outage: { reason: describeFailure(error), retryAfterMs: 0, internal: null } };
   }
+}
+
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
+  return `${code}${error.message || 'connection refused'}`;
 }
 
 function isAborted<T>({ limits }: RetriedCall<T>): boolean {
@@ -137,14 +131,14 @@ export interface Refusal {
   /** Code of the error in the body. */
   readonly code?: unknown;
   readonly type?: unknown;
-  /** For people, with and without the status. */
-  readonly reason: string;
+  /** For people. */
   readonly message: string;
 }
 
 /** Null if a retry would get the same response. */
 export function readOutage(refusal: Refusal, policy: RetryPolicy): Outage | null {
-  const { status, code, type, reason, message, retryAfter } = refusal;
+  const { status, code, type, message, retryAfter } = refusal;
+  const reason = `${status}: ${message}`;
   const isFinal = [code, type].some((named) => typeof named === 'string' && policy.finalCodes.has(named));
   if (status < 500 && (isFinal || !policy.statuses.has(status))) return null;
   if (policy.internal !== null && code === policy.internal.code) return { reason, retryAfterMs: 0, internal: message };
