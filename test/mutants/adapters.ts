@@ -14,14 +14,16 @@ export const ADAPTERS: readonly Mutant[] = [
   ...breaking('gpu-worker/temper_gpu/training/lora_product.py', 'gpu-worker/tests/training/test_lora_options.py', [
     ['in one node, the gradient of B is not scaled', '(grad_MO.T @ low_MR).mul_(ctx.scale)', 'grad_MO.T @ low_MR'],
   ]),
-  ...breaking('gpu-worker/temper_gpu/training/dropout.py', 'gpu-worker/tests/training/test_lora_options.py', [
-    ['every step drops the same inputs', 'f"{seed}/{self._name}"', 'f"{self._name}"'],
+  ...breaking('gpu-worker/temper_gpu/training/policy.py', 'gpu-worker/tests/training/test_lora_options.py', [
+    ['every step drops the same inputs', 'self._dropout_seed.encode() + ', ''],
+    ['every micro-batch drops the same inputs', ' + batch.token_ids_BT.cpu().numpy().tobytes()', ''],
+  ]),
+  ...breaking('gpu-worker/temper_gpu/training/recomputation.py', 'gpu-worker/tests/training/test_lora_options.py', [
     [
-      'in a tree, dropout forgets what a branch begins with',
-      'np.array(above) - np.array(before)',
-      'np.uint64(0) - np.array(before)',
+      'computed again, a layer drops other inputs',
+      'use_reentrant=False)',
+      'use_reentrant=False, preserve_rng_state=False)',
     ],
-    ['what dropout leaves is not scaled', ' * (1 / (1 - self._share))', ''],
   ]),
   ...breaking('gpu-worker/temper_gpu/training/start.py', 'gpu-worker/tests/training/test_start_adapter.py', [
     ['an adapter of another scale begins a run', 'if _field(given, name) != _field(expected, name)]', 'if False]'],

@@ -6,7 +6,7 @@ et al. 2018, arXiv 1710.03740, section 3.1). Gradients of copies are added up in
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +75,9 @@ class FullParameters:
     def as_base(self) -> Iterator[None]:
         with self._in_place(*self._plain):
             yield
+
+    def dropping(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     @contextmanager
     def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:

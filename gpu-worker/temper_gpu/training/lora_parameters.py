@@ -13,7 +13,6 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.bits import without_bitsandbytes
 from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.models import BaseModel
-from temper_gpu.training.dropout import Dropping, PrefixDropout
 from temper_gpu.training.last_layer import find_last_layer
 from temper_gpu.training.lora_product import compute_as_one, keep_inputs_small
 from temper_gpu.training.ranks import Ranks
@@ -24,14 +23,14 @@ from temper_gpu.training.sharding import ShardedBase, WholeBase
 class LoraParameters:
     embeddings: frozenset[str] = frozenset()
 
-    def __init__(self, base: BaseModel, lora: LoraConfig, dropping: Dropping, ranks: Ranks) -> None:
+    def __init__(self, base: BaseModel, lora: LoraConfig, ranks: Ranks) -> None:
         self._base = base
         self._lora = lora
         self.model: Any = base.instantiate(base.attention)
         self.saved_bytes_per_token = saved_bytes_per_token(self.model, lora, base.dtype)
         self._targets = target_modules(self.model, lora.target_modules)
         self._shapes = adapter_shapes(self.model, lora)
-        self._adapted: Any = _with_lora(self.model, lora, self._targets, dropping, base.device)
+        self._adapted: Any = _with_lora(self.model, lora, self._targets, base.device)
         self.weights = ShardedBase(self.model, ranks, base.device) if ranks.shards else WholeBase()
         self.last_layer = find_last_layer(self.model.get_decoder())
         self.parameters = _lora_parameters(self._adapted)
@@ -53,6 +52,18 @@ class LoraParameters:
             yield
 
     @contextmanager
+    def dropping(self) -> Iterator[None]:
+        # The adapted layers alone: a base model's dropout would make trainer and sampler disagree.
+        layers = [module for module in self._adapted.modules() if hasattr(module, "lora_dropout")]
+        for layer in layers:
+            layer.train()
+        try:
+            yield
+        finally:
+            for layer in layers:
+                layer.eval()
+
+    @contextmanager
     def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
         self.require_same("an adapter to be compared with", tensors)
         own = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
@@ -68,10 +79,8 @@ class LoraParameters:
             parameter.copy_(tensors[name])
 
 
-def _with_lora(
-    model: PreTrainedModel, lora: LoraConfig, targets: list[str], dropping: Dropping, device: torch.device
-) -> nn.Module:
-    """Inserts PEFT's modules, with our own dropout."""
+def _with_lora(model: PreTrainedModel, lora: LoraConfig, targets: list[str], device: torch.device) -> nn.Module:
+    """Inserts PEFT's modules."""
     from temper_gpu.training.peft_alone import peft  # takes seconds; the engine answers its first calls meanwhile
 
     alpha: Any = lora.alpha  # typed int, but only its ratio to the rank is used
@@ -80,24 +89,17 @@ def _with_lora(
         lora_alpha=alpha,
         target_modules=targets,
         layers_to_transform=lora.layers,
-        lora_dropout=0.0,
+        lora_dropout=lora.dropout,
         bias="none",
         use_rslora=lora.rslora,
         use_dora=lora.dora,
     )
     layers = [layer for _, layer in adapted_layers(model, targets, lora.layers)]
     is_half = bool(layers) and layers[0].weight.dtype != torch.float32
-    # A base model's dropout would make trainer and sampler disagree.
     with without_bitsandbytes():
         adapted: Any = peft.get_peft_model(model, config).eval()
-    for name, layer in adapted.named_modules():
-        if not isinstance(layer, peft.tuners.lora.Linear):
-            continue
-        if lora.dropout:
-            layer.lora_dropout["default"] = PrefixDropout(lora.dropout, name, dropping)
-            # Training mode for this layer alone: PEFT's DoRA asks for its dropout only then.
-            layer.training = True
-        if lora.dora:
+    for layer in adapted.modules():
+        if not isinstance(layer, peft.tuners.lora.Linear) or lora.dora:
             continue
         if not lora.dropout and (not is_half or joins_halves(device)):
             compute_as_one(layer)

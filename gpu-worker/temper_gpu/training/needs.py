@@ -3,12 +3,12 @@
 Shapes: T tokens of a row, V vocabulary.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.integrations.sdpa_attention import repeat_kv
@@ -136,8 +136,9 @@ class Outline(TrainablePolicy):
     def recomputes(self, num_tokens: int) -> bool:
         return self._recomputes
 
-    def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
-        return np.zeros(batch.token_ids_BT.numel(), dtype=np.uint64)
+    @contextmanager
+    def _drawing(self, batch: MicroBatch) -> Iterator[None]:
+        yield
 
     def _attention_inputs(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
         """Names the masks of an attention that transformers does not know, even if there is none."""

@@ -23,9 +23,9 @@ _CUBLAS_WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # was seen, and the kernels stay the same.
 _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
-# Version of the trainer's order of operations, raised with every change. Steps without it have the first one. A GPU has
-# the third one, because a frozen output head is differentiated forward there (head_scores.py).
-_TRAINER = {"cpu": 2, "cuda": 3}
+# Version of the trainer's order of operations, raised with every change. Steps without it have the first one. A GPU is
+# one ahead, because a frozen output head is differentiated forward there (head_scores.py).
+_TRAINER = {"cpu": 3, "cuda": 4}
 # Threads of make_deterministic; the engine may set others.
 _threads: int | None = None
 

@@ -9,11 +9,10 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
+from hashlib import sha256
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from temper_gpu.contract import LoraConfig, OptimizerConfig
@@ -21,7 +20,6 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.memory import free_bytes, is_out_of_memory
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.attention_inputs import attention_inputs, find_tree_kernel
-from temper_gpu.training.dropout import Dropping, prefix_keys
 from temper_gpu.training.full_parameters import FullParameters
 from temper_gpu.training.head_scores import frozen_head_scores, is_frozen, plain_scores
 from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
@@ -68,10 +66,9 @@ class TrainablePolicy:
         self.base = base
         self.lora = lora
         self.ranks = ranks
-        self._dropping = Dropping()
-        self._trained: Trained = (
-            FullParameters(base) if lora is None else LoraParameters(base, lora, self._dropping, ranks)
-        )
+        # Seeds the adapter's dropout; None: nothing is dropped.
+        self._dropout_seed: str | None = None
+        self._trained: Trained = FullParameters(base) if lora is None else LoraParameters(base, lora, ranks)
         self._attention_of_rows = self.model.config._attn_implementation
         self._optimizer = AdamW(optimizer, self.parameters, self._trained.embeddings)
         is_asked = self.device.type == "cuda" if scores_forward is None else scores_forward
@@ -127,12 +124,14 @@ class TrainablePolicy:
 
     @contextmanager
     def dropping(self, seed: str) -> Iterator[None]:
-        """Turns the adapter's dropout on for the passes inside, if it has one."""
-        self._dropping.seed = seed
+        """Turns the adapter's dropout on for the passes inside, if it has one. What a micro-batch drops follows from
+        the seed and its tokens, whichever rank computes it."""
+        self._dropout_seed = seed if self.has_dropout else None
         try:
-            yield
+            with self._trained.dropping():
+                yield
         finally:
-            self._dropping.seed = self._dropping.keys_M = None
+            self._dropout_seed = None
 
     def log_probabilities(self, batch: MicroBatch, trains_entropy: bool = False) -> TokenScores:
         """Computes log-softmax in fp32, after temperature. Only tokens that predict a sampled one reach the output
@@ -180,8 +179,6 @@ class TrainablePolicy:
         """[S, D] of the predicting tokens. `narrows`: whether the last layer computes only these. `recomputes`: whether
         the backward pass recomputes layers. None chooses by speed and by free memory."""
         num_rows, width = batch.token_ids_BT.shape
-        if self.has_dropout and self._dropping.seed is not None:
-            self._dropping.keys_M = self._keys_of(batch)
         decoder = self.model.get_decoder()
         is_recomputed = self.recomputes(num_rows * width) if recomputes is None else recomputes
         if narrows is None:
@@ -194,7 +191,7 @@ class TrainablePolicy:
         self.model.config._attn_implementation = (
             self._attention_of_rows if batch.attention.is_chains else TREE_ATTENTION
         )
-        with computed_again(decoder.layers if is_recomputed else ()):
+        with self._drawing(batch), computed_again(decoder.layers if is_recomputed else ()):
             hidden = decoder(
                 input_ids=batch.token_ids_BT,
                 position_ids=batch.positions_BT,
@@ -204,8 +201,17 @@ class TrainablePolicy:
         self._trained.weights.end_decoder(hidden)
         return hidden if narrows else hidden.index_select(0, batch.predicting_S)
 
-    def _keys_of(self, batch: MicroBatch) -> NDArray[np.uint64]:
-        return prefix_keys(batch)
+    @contextmanager
+    def _drawing(self, batch: MicroBatch) -> Iterator[None]:
+        """Seeds PyTorch's random numbers for one pass."""
+        if self._dropout_seed is None:
+            yield
+            return
+        digest = sha256(self._dropout_seed.encode() + batch.token_ids_BT.cpu().numpy().tobytes()).digest()
+        gpus = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(gpus):
+            torch.manual_seed(int.from_bytes(digest[:8], "big", signed=True))
+            yield
 
     def _attention_inputs(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
         narrowed_S = None if self._last_layer is None else self._last_layer.places_S

@@ -69,7 +69,7 @@ def computed_again(layers: Iterable[nn.Module]) -> Iterator[None]:
     """Makes a forward pass inside keep only the inputs of these layers."""
     found = [(layer, layer.forward) for layer in layers]
     for layer, forward in found:
-        layer.forward = partial(checkpoint, forward, use_reentrant=False, preserve_rng_state=False)
+        layer.forward = partial(checkpoint, forward, use_reentrant=False)
     try:
         yield
     finally:

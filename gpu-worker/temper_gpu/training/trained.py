@@ -52,6 +52,10 @@ class Trained(Protocol):
         """Computes with the base model."""
         ...
 
+    def dropping(self) -> AbstractContextManager[None]:
+        """Turns the adapter's dropout on."""
+        ...
+
     def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
         """Computes with another checkpoint of the same kind."""
         ...
