@@ -2,7 +2,8 @@
 
 A deployment that has lost its adapter, scales it otherwise or leaves out some of its modules still answers, only less
 well. So each of these policies is made here from the same weights, and the answers are scored by all of them. The
-deployment is explained by the nearest one.
+deployment is explained by the nearest one. An adapter at another scale is told by the share of its change that the
+answers show (process/measure.py).
 
 What is compared: log-probabilities, where the deployment gave them; otherwise the regret of each token of its greedy
 answers, which is how much less probable it is than the likeliest token in its place. Regrets are zero exactly if the
@@ -11,7 +12,6 @@ deployment's greedy text is the policy's own.
 Shapes: T tokens of an answer (and one more for its end), V vocabulary.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 Policy = Adapter | FullWeights | None
 
-# Besides these, a deployment may confuse alpha / r with alpha / √r, or take alpha as the factor, or none.
-SCALES = (0.25, 0.5, 2.0, 4.0)
-# Scales nearer than that are the same one.
-SAME_SCALE = 0.02
 # Modules that servers leave out together.
 PARTS = {
     "attention": ("q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj"),
@@ -54,10 +50,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`kind`: checkpoint, base, scale (of is the factor) or missing (of is the module)."""
+    """`kind`: checkpoint, base or missing (of is the module)."""
 
     kind: str
-    of: str | float | None
+    of: str | None
     policy: Policy
 
 
@@ -73,9 +69,8 @@ def checkpoint_and_base(policy: Adapter | FullWeights) -> list[Explanation]:
     return [Explanation("checkpoint", None, policy), Explanation("base", None, None)]
 
 
-def wrong_adapters(adapter: Adapter) -> Iterator[Explanation]:
-    for factor in wrong_scales(adapter):
-        yield Explanation("scale", factor, replace(adapter, alpha=adapter.alpha * factor))
+def without_parts(adapter: Adapter) -> Iterator[Explanation]:
+    """The adapter without one kind of modules, or several that servers leave out together."""
     by_leaf: dict[str, set[str]] = {}
     for module in adapted_modules(adapter):
         by_leaf.setdefault(module.rsplit(".", 1)[-1], set()).add(module)
@@ -87,16 +82,6 @@ def wrong_adapters(adapter: Adapter) -> Iterator[Explanation]:
         # Without any, it is the base model.
         if left:
             yield Explanation("missing", part, only_modules(adapter, left))
-
-
-def wrong_scales(adapter: Adapter) -> list[float]:
-    root = math.sqrt(adapter.rank)
-    usual = (1 / adapter.scale, adapter.alpha / adapter.scale, 1 / root, root, *SCALES)
-    scales: list[float] = []
-    for scale in usual:
-        if all(abs(scale / known - 1) > SAME_SCALE for known in (1.0, *scales)):
-            scales.append(scale)
-    return sorted(scales)
 
 
 def only_modules(adapter: Adapter, modules: Sequence[str]) -> Adapter:

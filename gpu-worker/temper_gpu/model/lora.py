@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from temper_gpu.contract import LoraConfig
 from temper_gpu.failures import TemperError
+from temper_gpu.model.change_kept import ChangeKept
 from temper_gpu.model.layers import expert_layers, linear_layers
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ LORA_A, LORA_B = ".lora_A.weight", ".lora_B.weight"
 MAGNITUDE = ".lora_magnitude_vector"
 RANK_BLOCK = 64
 PROBE_TOKENS = 16
-# Thresholds of a proof: the share of an adapter's change that must be found, and the precision needed to judge it.
-LEAST_SHARE, MOST_NOISE = 0.5, 0.15
 
 
 @dataclass(frozen=True)
@@ -143,23 +142,21 @@ def require_in_effect(base: "BaseModel", layer: Callable[[str], nn.Module], adap
     """Refuses a policy whose adapter was rounded away. It would sample as the base model does, which its
     log-probabilities would hardly show.
 
-    So the share of the adapter's change that remains is measured at each layer. Rounding is noise in that share, small
-    over all outputs together. An adapter so small that noise dominates is accepted.
+    So the share of the adapter's change that remains is measured over all layers. An adapter so small that noise
+    dominates is accepted.
     """
-    found = wanted = noise = 0.0
+    kept = ChangeKept()
     eps = torch.finfo(base.dtype).eps
     for name in adapted_modules(adapter):
         weight, bias = base.weight(f"{name}.weight"), base.tensors.get(f"{name}.bias")
         x_MI = _probe_inputs(weight.shape[1]).to(weight.device, base.dtype)
         plain_MO = F.linear(x_MI, weight, bias).double()
-        wanted_MO = _change(adapter, name, weight, x_MI.float()).double()
-        found += float((wanted_MO * (layer(name)(x_MI).double() - plain_MO)).sum())
-        wanted += float(wanted_MO.square().sum())
-        noise += float((wanted_MO * plain_MO * eps / 2).square().sum())
-    if math.isfinite(found) and found < LEAST_SHARE * wanted and noise**0.5 < MOST_NOISE * wanted:
+        wanted_MO = _change(adapter, name, weight, x_MI.float())
+        kept.add(wanted_MO, layer(name)(x_MI).double() - plain_MO, plain_MO * eps / 2)
+    if kept.is_lost:
         raise TemperError(
             "PolicyMismatch",
-            f"an adapter must take effect in the engine, but only {found / wanted:.0%} of what {adapter.sha256} "
+            f"an adapter must take effect in the engine, but only {kept.share:.0%} of what {adapter.sha256} "
             f"changes is kept in {dtype_name(base.dtype)}; start the GPU worker with --dtype float32",
         )
 

@@ -16,8 +16,9 @@ from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.failures import TemperError
+from temper_gpu.model.change_kept import ChangeKept
 from temper_gpu.model.full_weights import FullWeights, require_weights
-from temper_gpu.model.lora import LEAST_SHARE, MOST_NOISE, Adapter, adapted_modules, dtype_name, merged_weight
+from temper_gpu.model.lora import Adapter, adapted_modules, dtype_name, merged_weight
 from temper_gpu.model.models import BaseModel
 
 
@@ -31,12 +32,13 @@ class MergedModel:
 @torch.no_grad()
 def merge(base: BaseModel, policy: Adapter | FullWeights, dtype: torch.dtype) -> MergedModel:
     """Leaves `base` as it is. One matrix at a time is in float32."""
-    measured = Rounding(dtype)
+    kept = ChangeKept()
     merged: dict[str, Tensor] = {}
     for names, exact, wanted in _changed(base, policy):
         rounded = cast(names[0], wanted, dtype)
         merged |= dict.fromkeys(names, rounded)
-        measured.add(exact, wanted, rounded)
+        plain = exact.to(dtype).double()
+        kept.add(wanted - exact, rounded.double() - plain, plain * torch.finfo(dtype).eps / 2)
     unpacked = {name: packed.unpack() for name, packed in base.packed.items() if name not in merged}
     tensors = {**cast_all({**base.tensors, **unpacked}, merged, dtype), **merged}
     model = replace(base, tensors=tensors, packed={}).instantiate(base.attention)
@@ -45,7 +47,7 @@ def merge(base: BaseModel, policy: Adapter | FullWeights, dtype: torch.dtype) ->
         model.generation_config = base.generation_config
     # A full policy in the base model's type was sampled with exactly these weights.
     is_as_sampled = isinstance(policy, FullWeights) and dtype == base.dtype
-    return MergedModel(model, None if is_as_sampled else measured.kept(policy))
+    return MergedModel(model, None if is_as_sampled else _kept(policy, kept, dtype))
 
 
 def say_what_is_tied(model: PreTrainedModel) -> None:
@@ -71,34 +73,17 @@ def _changed(base: BaseModel, policy: Adapter | FullWeights) -> Iterator[tuple[l
         yield [name], exact, merged_weight(exact, policy, module)
 
 
-class Rounding:
-    """Over all matrices, as the regression of what changed on what should have changed: rounding averages out."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        self._dtype = dtype
-        self._found = self._wanted = self._noise = 0.0
-
-    def add(self, before: Tensor, after: Tensor, rounded: Tensor) -> None:
-        wanted = (after - before).double()
-        plain = before.to(self._dtype).double()
-        self._found += float((wanted * (rounded.double() - plain)).sum())
-        self._wanted += float(wanted.square().sum())
-        self._noise += float((wanted * plain * torch.finfo(self._dtype).eps / 2).square().sum())
-
-    def kept(self, policy: Adapter | FullWeights) -> float | None:
-        if self._wanted == 0:
-            return None
-        share = self._found / self._wanted
-        if share < LEAST_SHARE and self._noise**0.5 < MOST_NOISE * self._wanted:
-            is_adapter = isinstance(policy, Adapter)
-            what, whose = ("merged", "its adapter") if is_adapter else ("rounded", "training")
-            other = ", or export the adapter alone with --format peft" if is_adapter else ""
-            raise TemperError(
-                "PolicyMismatch",
-                f"a {what} model must keep what {whose} changes, but only {share:.0%} of what {policy.sha256} "
-                f"changes is left in {dtype_name(self._dtype)}; pass --dtype float32{other}",
-            )
-        return share
+def _kept(policy: Adapter | FullWeights, kept: ChangeKept, dtype: torch.dtype) -> float | None:
+    if kept.is_lost:
+        is_adapter = isinstance(policy, Adapter)
+        what, whose = ("merged", "its adapter") if is_adapter else ("rounded", "training")
+        other = ", or export the adapter alone with --format peft" if is_adapter else ""
+        raise TemperError(
+            "PolicyMismatch",
+            f"a {what} model must keep what {whose} changes, but only {kept.share:.0%} of what {policy.sha256} "
+            f"changes is left in {dtype_name(dtype)}; pass --dtype float32{other}",
+        )
+    return kept.share
 
 
 def cast_all(tensors: Mapping[str, Tensor], left_out: Collection[str], dtype: torch.dtype) -> dict[str, Tensor]:

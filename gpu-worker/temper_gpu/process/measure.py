@@ -9,7 +9,7 @@ store, and writes nothing to it.
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel as Schema
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Below that share of what the adapter changes, the rest is rounding: nothing else needs to explain it.
 CLEAR_SHARE = 0.02
+# Shares no further apart are the same one: log-probabilities do not change quite in proportion to an adapter's scale.
+SAME_SHARE = 0.1
 # A greedy token that is less likely than the likeliest by no more than that is a tie, decided by rounding.
 TIE = 1e-3
 
@@ -53,18 +55,6 @@ class Work(Schema):
     answers: tuple[GivenAnswer, ...]
 
 
-@dataclass(frozen=True)
-class Measure:
-    """`distance`: mean difference of log-probabilities, in nats; None: none were given. `regret`: mean regret of greedy
-    tokens, in nats. `lead`: how many standard errors it is nearer to the answers than the checkpoint."""
-
-    kind: str
-    of: str | float | None
-    distance: float | None
-    regret: float
-    lead: float
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parse(argv)
     return print_answer(lambda: measure(arguments))
@@ -75,7 +65,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     policy = source.read()
     import torch
 
-    from temper_gpu.model.explanations import checkpoint_and_base, score, wrong_adapters
+    from temper_gpu.model.explanations import checkpoint_and_base, score, without_parts
     from temper_gpu.model.lora import Adapter
     from temper_gpu.process.host import choose_device
 
@@ -89,20 +79,21 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     ]
     explanations = checkpoint_and_base(policy)
     errors = [errors_of(told, score(base, each.policy, answers, end_ids)) for each in explanations]
-    if isinstance(policy, Adapter) and not is_clear(*errors):
-        others = list(wrong_adapters(policy))
-        explanations += others
-        errors += [errors_of(told, score(base, each.policy, answers, end_ids)) for each in others]
-    checkpoint = errors[0]
+    measures = [error.measure(each.kind, each.of, errors[0]) for each, error in zip(explanations, errors, strict=True)]
+    checkpoint, plain = errors
+    share = found_share(checkpoint, plain)
+    if isinstance(policy, Adapter) and not is_clear(checkpoint, plain):
+        for each in without_parts(policy):
+            error = errors_of(told, score(base, each.policy, answers, end_ids))
+            measures.append(error.measure(each.kind, each.of, checkpoint))
+        if share is not None and min(abs(share), abs(share - 1)) > SAME_SHARE:
+            measures.append(checkpoint.at_scale(share, plain).measure("scale", share, checkpoint))
     return {
         "tokens": sum(len(answer.token_ids) for answer in answers),
         "scored": 0 if checkpoint.logprobs_T is None else len(checkpoint.logprobs_T),
         "sameTexts": checkpoint.num_same_texts,
-        "share": found_share(*errors[:2]),
-        "measures": [
-            asdict(Measure(each.kind, each.of, error.distance, error.regret, error.lead_over(checkpoint)))
-            for each, error in zip(explanations, errors, strict=True)
-        ],
+        "share": share,
+        "measures": measures,
     }
 
 
@@ -131,16 +122,15 @@ class Errors:
     num_same_texts: int
 
     @property
-    def distance(self) -> float | None:
-        return None if self.logprobs_T is None else float(self.logprobs_T.abs().mean())
-
-    @property
-    def regret(self) -> float:
-        return float(self.regrets_T.mean())
-
-    @property
     def each_T(self) -> "Tensor":
         return self.regrets_T if self.logprobs_T is None else self.logprobs_T.abs()
+
+    def measure(self, kind: str, of: str | float | None, checkpoint: "Errors") -> dict[str, Any]:
+        """`distance`: mean difference of log-probabilities, in nats; None: none were given. `regret`: mean regret of
+        greedy tokens, in nats. `lead`: how many standard errors it is nearer to the answers than the checkpoint."""
+        distance = None if self.logprobs_T is None else float(self.logprobs_T.abs().mean())
+        regret, lead = float(self.regrets_T.mean()), self.lead_over(checkpoint)
+        return {"kind": kind, "of": of, "distance": distance, "regret": regret, "lead": lead}
 
     def lead_over(self, checkpoint: "Errors") -> float:
         """Paired over tokens: positive if it explains them better than the checkpoint."""
@@ -148,6 +138,12 @@ class Errors:
         if len(gain_T) < 2 or not gain_T.any():
             return 0.0
         return float(gain_T.mean() / (gain_T.std() / len(gain_T) ** 0.5).clamp(min=1e-12))
+
+    def at_scale(self, scale: float, base: "Errors") -> "Errors":
+        """Of the policy with so many times its change of log-probabilities."""
+        assert self.logprobs_T is not None
+        assert base.logprobs_T is not None
+        return replace(self, logprobs_T=scale * self.logprobs_T + (1 - scale) * base.logprobs_T)
 
 
 def errors_of(told: "Sequence[Tensor | None]", scored: "Sequence[Scored]") -> Errors:
@@ -168,12 +164,14 @@ def is_clear(checkpoint: Errors, base: Errors) -> bool:
 
 
 def found_share(checkpoint: Errors, base: Errors) -> float | None:
-    """The share of the adapter's change that was found, as the regression on it; None if that cannot be told."""
+    """The share of the policy's change that was found; None if that cannot be told."""
     if checkpoint.logprobs_T is None or base.logprobs_T is None:
         return None
-    wanted_T = base.logprobs_T - checkpoint.logprobs_T
-    size = float(wanted_T.square().sum())
-    return None if size == 0 else float((wanted_T * base.logprobs_T).sum()) / size
+    from temper_gpu.model.change_kept import ChangeKept
+
+    kept = ChangeKept()
+    kept.add(base.logprobs_T - checkpoint.logprobs_T, base.logprobs_T, 0)
+    return kept.share
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:

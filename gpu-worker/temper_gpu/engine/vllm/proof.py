@@ -20,7 +20,9 @@ from temper_gpu.engine.vllm import server
 from temper_gpu.engine.vllm.client import Address, Client
 from temper_gpu.engine.vllm.server import advice
 from temper_gpu.failures import TemperError
-from temper_gpu.model.lora import Adapter, attach, dtype_name
+from temper_gpu.model.change_kept import ChangeKept
+from temper_gpu.model.explanations import instantiate
+from temper_gpu.model.lora import Adapter, dtype_name
 from temper_gpu.model.models import BaseModel
 
 PROBE_TOKENS = 48
@@ -95,9 +97,7 @@ class Prover:
 @torch.no_grad()
 def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int], temperature: float = TEMPERATURE) -> Tensor:
     """Scores by the trainer's weights, at the probe's temperatures, or at another one than that of sampled tokens."""
-    model = base.instantiate(base.attention)
-    if adapter is not None:
-        model = attach(model, adapter)
+    model = instantiate(base, adapter)
     ids_1T = torch.tensor([token_ids], device=base.weights_on)
     logits_TV = model(input_ids=ids_1T, use_cache=False).logits[0, :-1].float()
     logits_TV[PROBE_TOKENS - 1 :] /= temperature
@@ -107,9 +107,9 @@ def score(base: BaseModel, adapter: Adapter | None, token_ids: list[int], temper
 def require_temperature(base: BaseModel, address: Address, engine_T: Tensor, trainer_T: Tensor, raw_T: Tensor) -> None:
     """Requires log-probabilities after temperature, not before; both are equally near on the prompt."""
     tolerance = TOLERANCES[dtype_name(base.dtype)]
-    share, noise = found_share(engine_T, raw_T, trainer_T, tolerance)
+    found = change_found(engine_T, raw_T, trainer_T, tolerance)
     prompt_distance = mean_distance(engine_T[: PROBE_TOKENS - 1], trainer_T[: PROBE_TOKENS - 1])
-    if prompt_distance <= tolerance.mean and noise <= tolerance.most_noise and share > 0.5:
+    if prompt_distance <= tolerance.mean and found.noise <= tolerance.most_noise and (found.share or 0) > 0.5:
         flag = "--logprobs-mode=processed_logprobs"
         raise TemperError(
             "PolicyMismatch",
@@ -142,8 +142,9 @@ def require_adapter(
 ) -> None:
     tolerance = TOLERANCES[dtype_name(base.dtype)]
     distance = mean_distance(engine_T, adapted_T)
-    share, noise = found_share(engine_T, adapted_T, plain_T, tolerance)
-    if distance <= tolerance.mean and (noise > tolerance.most_noise or share >= tolerance.least_share):
+    found = change_found(engine_T, adapted_T, plain_T, tolerance)
+    share = found.share or 0.0
+    if distance <= tolerance.mean and (found.noise > tolerance.most_noise or share >= tolerance.least_share):
         return
     is_plain = mean_distance(engine_T, plain_T) < distance
     cause = "it answers as the base model does, without an adapter" if is_plain else "it answers as another model would"
@@ -156,13 +157,10 @@ def require_adapter(
     )
 
 
-def found_share(engine_T: Tensor, adapted_T: Tensor, plain_T: Tensor, tolerance: Tolerance) -> tuple[float, float]:
-    """The share of the adapter's change that was found, and its noise (infinite without a change)."""
-    wanted_T = adapted_T - plain_T
-    size = float(wanted_T.square().sum())
-    if size == 0:
-        return 0.0, float("inf")
-    return float((wanted_T * (engine_T - plain_T)).sum()) / size, tolerance.noise / size**0.5
+def change_found(engine_T: Tensor, adapted_T: Tensor, plain_T: Tensor, tolerance: Tolerance) -> ChangeKept:
+    kept = ChangeKept()
+    kept.add(adapted_T - plain_T, engine_T - plain_T, tolerance.noise)
+    return kept
 
 
 def mean_distance(left_T: Tensor, right_T: Tensor) -> float:
