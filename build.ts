@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { bundlePage } from './browser/bundle.ts';
+import { BUNDLES, bundlePage } from './browser/bundle.ts';
 
 interface Manifest {
   exports: Record<string, string>;
@@ -15,7 +15,7 @@ interface Manifest {
 const root = fileURLToPath(new URL('.', import.meta.url));
 const dist = join(root, 'dist');
 
-/** What is no TypeScript and belongs to the package: programs, the report's page, the GPU worker with its locks. */
+/** What is no TypeScript and belongs to the package: programs, the GPU worker with its locks. */
 const COPIED = [
   'README.md',
   'CHANGELOG.md',
@@ -114,7 +114,7 @@ function withPackagePaths(code: string): string {
 async function bundlePages(): Promise<void> {
   mkdirSync(join(dist, 'browser'));
   const packages = new Set<string>();
-  for (const name of ['ui', 'report'] as const) {
+  for (const name of BUNDLES) {
     const { js, css, packages: used } = await bundlePage(name);
     writeFileSync(join(dist, 'browser', `${name}.js`), js);
     writeFileSync(join(dist, 'browser', `${name}.css`), css);

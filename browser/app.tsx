@@ -8,6 +8,7 @@ import { AttemptPage } from './pages/attempt.tsx';
 import { ChatPage } from './pages/chat.tsx';
 import { CheckpointsPage } from './pages/checkpoints.tsx';
 import { ComparePage } from './pages/compare.tsx';
+import { EvaluationPage } from './pages/evaluation.tsx';
 import { GroupPage } from './pages/group.tsx';
 import { RunPage } from './pages/run.tsx';
 import { RunsPage } from './pages/runs.tsx';
@@ -27,6 +28,7 @@ export function App() {
           <Switch>
             <Route path="/">{() => <RunsPage />}</Route>
             <Route path="/compare">{() => <ComparePage />}</Route>
+            <Route path="/evaluation">{() => <EvaluationPage />}</Route>
             <Route path="/glossary">{() => <GlossaryPage />}</Route>
             <Route path="/runs/:run">{({ run }) => <RunPage key={run} run={run} />}</Route>
             <Route path="/runs/:run/attempts">{({ run }) => <SearchPage key={run} run={run} />}</Route>

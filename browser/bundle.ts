@@ -14,8 +14,9 @@ export interface Bundle {
   readonly packages: readonly string[];
 }
 
-/** `ui` for `temper ui`, `report` for the file that `temper report` writes. */
-export type BundleName = 'ui' | 'report';
+/** `ui`: the pages of `temper ui` and of all that is exported. */
+export const BUNDLES = ['ui'] as const;
+export type BundleName = (typeof BUNDLES)[number];
 
 /**
  * uPlot asks for the browser's language when it is loaded: on a system without one, Chromium's is `en-US@posix`, which

@@ -3,12 +3,11 @@
  * it is sent to the server.
  */
 import { useEffect, useState } from 'preact/hooks';
-
-const HOME = '/';
+import { homePlace } from './exported.ts';
 
 function read(): string {
   const text = location.hash.slice(1);
-  return text.startsWith('/') ? text : HOME;
+  return text.startsWith('/') && text !== '/' ? text : homePlace();
 }
 
 export function navigate(to: string, { replace = false }: { replace?: boolean } = {}): void {

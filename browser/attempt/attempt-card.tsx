@@ -1,4 +1,4 @@
-/** Attempts of one scenario side by side, as on a group's page and in the report. */
+/** Attempts of one scenario side by side, as on a group's page. */
 import { useState } from 'preact/hooks';
 import { formatNumber } from '../../core/reports/format.ts';
 import type { AttemptView, TurnView } from '../../views/api/attempt-views.ts';
@@ -10,7 +10,7 @@ interface CardProps {
   readonly attempt: AttemptView;
   /** Number of first messages that all prompts share and that stand elsewhere. */
   readonly shared?: number;
-  /** Address of its own page; null in the report, which has none. */
+  /** Address of its own page; null where it has none. */
   readonly href: string | null;
   /** Address of its scenario beside itself before training. */
   readonly beforeHref?: string | undefined;

@@ -65,7 +65,7 @@ function groupFacts(view: GroupView): string[] {
   return [
     plural(attempts.length + leftOut, 'attempt'),
     isEvaluation(view) ? 'sorted by reward, lowest first' : null,
-    leftOut > 0 ? `the first ${attempts.length} are shown` : null,
+    leftOut > 0 ? `${attempts.length} are shown` : null,
     row === null ? null : `mean reward ${formatNumber(row.mean)}, deviation ${formatNumber(row.deviation)}`,
     row === null || row.failed === 0 ? null : `${row.failed} failed`,
     judge === null ? null : `judged by ${judge.judge}`,

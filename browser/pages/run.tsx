@@ -6,6 +6,7 @@ import { pathTo, useQuery } from '../location.ts';
 import { Empty, Shown } from '../parts/small.tsx';
 import { Tabs } from '../parts/tabs.tsx';
 import { Advisories } from '../run/advisories.tsx';
+import { AttemptSets } from '../run/attempt-sets.tsx';
 import { Configuration, RunFacts } from '../run/facts.tsx';
 import { Curves } from '../run/curves.tsx';
 import { HeldOut } from '../run/held-out.tsx';
@@ -50,7 +51,7 @@ function Overview({ view, curve }: { view: RunView; curve: Loaded<CurveView> }) 
         selected={tab}
         onSelect={(next) => setQuery({ tab: next === FIRST_TAB ? null : next })}
         tabs={[
-          { key: FIRST_TAB, label: 'Curves', content: ofCurve((value) => <Curves curve={value} view={view} />) },
+          { key: FIRST_TAB, label: 'Curves', content: ofCurve((value) => <FirstTab curve={value} view={view} />) },
           { key: 'steps', label: 'Steps', content: ofCurve((value) => <StepTable run={run} steps={value.steps} />) },
           { key: 'timeline', label: 'Timeline', content: () => <Lanes view={view} /> },
           { key: 'lineage', label: 'Lineage', content: () => <LineageTree view={view} /> },
@@ -68,6 +69,15 @@ function Overview({ view, curve }: { view: RunView; curve: Loaded<CurveView> }) 
           },
         ]}
       />
+    </>
+  );
+}
+
+function FirstTab(props: { curve: CurveView; view: RunView }) {
+  return (
+    <>
+      <Curves {...props} />
+      <AttemptSets {...props} />
     </>
   );
 }

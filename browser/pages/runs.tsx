@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks';
 import { plural } from '../../core/reports/format.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
-import { useData, useServerInfo } from '../data.ts';
+import { useData } from '../data.ts';
 import { navigate, pathTo, useQuery } from '../location.ts';
-import { Empty, Notice, Shown } from '../parts/small.tsx';
+import { Empty, Shown } from '../parts/small.tsx';
 import { VirtualTable } from '../parts/table.tsx';
 import { compareColumn, RUN_COLUMNS } from '../run/run-columns.tsx';
 
@@ -58,7 +58,6 @@ function Runs({ rows }: { rows: readonly RunRow[] }) {
           </button>
         </div>
       </div>
-      <LeftOut />
       {isTooMany && <p class="note">At most {MOST_COMPARED} runs can be compared.</p>}
       <VirtualTable
         label="Runs"
@@ -72,12 +71,6 @@ function Runs({ rows }: { rows: readonly RunRow[] }) {
       />
     </>
   );
-}
-
-/** Tells that an export does not contain everything. */
-function LeftOut() {
-  const leftOut = useServerInfo()?.leftOut ?? null;
-  return leftOut === null ? null : <Notice title="This is an export">{leftOut}</Notice>;
 }
 
 function matches({ run, agent, baseModel, state, host }: RunRow, filter: string): boolean {

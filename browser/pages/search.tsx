@@ -31,7 +31,7 @@ export function SearchPage({ run }: { run: string }) {
       {view !== null && <Progress progress={view.index} />}
       {view?.leftOut !== undefined && (
         <Notice title="This is an export">
-          It has the newest attempts only. Left out: {plural(view.leftOut, 'older attempt')}.
+          It has some of the attempts only. Left out: {plural(view.leftOut, 'attempt')}.
         </Notice>
       )}
       {first.state === 'failed' && <Failed what="the attempts" message={first.message} />}

@@ -97,3 +97,66 @@ export function ProgressBar({ value, of, what }: { value: number; of: number; wh
     </span>
   );
 }
+
+interface IntervalBarsProps {
+  readonly bars: readonly {
+    readonly label: string;
+    readonly value: number | null;
+    /** 95 % interval; null if it is not known. */
+    readonly interval: readonly [low: number, high: number] | null;
+  }[];
+  readonly range: readonly [number, number];
+  readonly what: string;
+}
+
+const BAR = { width: 260, height: 14, gap: 8, value: 64, letter: 6.4 } as const;
+const LONGEST_LABEL = 24;
+
+/** Bars from 0 with their intervals, one below the other; the first one is what the others are compared with. */
+export function IntervalBars({ bars, range: [from, to], what }: IntervalBarsProps) {
+  const labels = bars.map(({ label }) =>
+    label.length <= LONGEST_LABEL ? label : `…${label.slice(1 - LONGEST_LABEL)}`,
+  );
+  const left = Math.ceil(largest(labels.map(({ length }) => length)) * BAR.letter) + 10;
+  const x = (value: number): number =>
+    Math.round(left + (BAR.width * (Math.min(to, Math.max(from, value)) - from)) / (to - from));
+  return (
+    <svg
+      class="interval-bars"
+      viewBox={`0 0 ${left + BAR.width + BAR.value} ${bars.length * (BAR.height + BAR.gap) - BAR.gap}`}
+      role="img"
+      aria-label={what}
+    >
+      {bars.map(({ label, value, interval }, index) => {
+        const y = index * (BAR.height + BAR.gap);
+        const ends = value === null ? null : [Math.min(x(0), x(value)), Math.max(x(0), x(value))];
+        return (
+          <g key={label}>
+            <text x="0" y={y + BAR.height - 3}>
+              {labels[index]}
+            </text>
+            <rect class="track" x={left} y={y} width={BAR.width} height={BAR.height} rx="3" />
+            {ends !== null && (
+              <rect
+                class={index === 0 ? 'first' : ''}
+                x={ends[0]}
+                y={y}
+                width={Math.max(1, ends[1]! - ends[0]!)}
+                height={BAR.height}
+                rx="3"
+              />
+            )}
+            {interval !== null && (
+              <line x1={x(interval[0])} x2={x(interval[1])} y1={y + BAR.height / 2} y2={y + BAR.height / 2} />
+            )}
+            {value !== null && (
+              <text x={left + BAR.width + 8} y={y + BAR.height - 3}>
+                {formatNumber(value)}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </svg>
+  );
+}

@@ -22,6 +22,7 @@ const PAGES: Readonly<Record<string, string>> = {
 export function placeOf(path: string): PagePlace {
   const [first, run, page, id] = path.split('/').slice(1).map(decodePart);
   const home: Crumb = { label: 'Runs', path: '/' };
+  if (first === 'evaluation') return { run: null, page: null, crumbs: [{ label: 'Evaluation', path }] };
   if (first === 'glossary') return { run: null, page: null, crumbs: [home, { label: 'Glossary', path }] };
   if (first === 'compare') return { run: null, page: null, crumbs: [home, { label: 'Compare', path }] };
   if (first !== 'runs' || run === undefined) return { run: null, page: null, crumbs: [home] };

@@ -54,6 +54,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       {place.run !== null && <RunBar run={place.run} page={place.page} />}
       <main id="main" tabIndex={-1}>
         {children}
+        <ExportFoot />
       </main>
       <div class="visually-hidden" aria-live="polite">
         {title}
@@ -146,6 +147,21 @@ function Live() {
       <i aria-hidden="true" />
       <span>{text}</span>
     </span>
+  );
+}
+
+/** Of an export: what made it, and what it does not contain. */
+function ExportFoot() {
+  const info = useServerInfo();
+  if (info === null || !info.isExport) return null;
+  const { version, leftOut = null } = info;
+  return (
+    <footer class="export-foot note">
+      {leftOut !== null && (
+        <p>This export has the attempts of some steps only ({leftOut}). The store has all of them.</p>
+      )}
+      <p>Made by Temper {version}. It works offline and loads nothing from the network.</p>
+    </footer>
   );
 }
 

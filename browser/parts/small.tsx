@@ -118,8 +118,6 @@ export function Term({ label }: { label: string }) {
   const found = findTerm(label);
   if (found === null) return <>{label}</>;
   const title = meaningOf(found);
-  // A report is one page.
-  if (document.getElementById('app') === null) return <abbr title={title}>{label}</abbr>;
   return (
     <a class="term" href={`#${glossaryPath(found.term)}`} title={title}>
       {label}

@@ -1,7 +1,9 @@
-/** Curves of a run: at first those that say most, by a button all, in the sections of the report. */
+/** Curves of a run: at first those that say most, by a button all, in sections. */
 import { useMemo, useState, useEffect } from 'preact/hooks';
 import { formatNumber, formatSteps, plural } from '../../core/reports/format.ts';
-import type { CurveView, RunView } from '../../views/api/run-views.ts';
+import { REVIEW } from '../../core/rules/external-rewards.ts';
+import { agreementCharts, describeAgreement } from '../../views/charts/agreement.ts';
+import type { AgreementView, CurveView, RunView } from '../../views/api/run-views.ts';
 import { addLeftBranches, type LeftBranch } from '../../views/charts/branch-series.ts';
 import { findConstants, mainCharts, planCharts } from '../../views/charts/charts.ts';
 import { CHART_SECTIONS, type Chart } from '../../views/charts/chart.ts';
@@ -12,7 +14,7 @@ import { ChartCard, type ChartZoom } from '../parts/chart.tsx';
 import { Empty } from '../parts/small.tsx';
 import { attemptsOfSteps } from './advisories.tsx';
 import { SmoothingSlider } from './smoothing.tsx';
-import { getJson } from '../data.ts';
+import { getJson, useData } from '../data.ts';
 
 type Range = readonly [number, number] | null;
 
@@ -21,7 +23,11 @@ export function Curves({ curve, view }: { curve: CurveView; view: RunView }) {
   const [weight, setWeight] = useState(0);
   const [range, setRange] = useState<Range>(null);
   const left = useLeftBranches(view, curve);
-  const planned = useMemo(() => planCharts(curve.steps, curve.evals, curve.evalRewards), [curve]);
+  const agreement = useAgreement(view);
+  const planned = useMemo(
+    () => [...planCharts(curve.steps, curve.evals, curve.evalRewards), ...agreementCharts(agreement)],
+    [curve, agreement],
+  );
   const main = useMemo(() => mainCharts(planned), [planned]);
   const hasMore = main.length < planned.length;
   const isAll = !hasMore || query.get('charts') === 'all';
@@ -51,6 +57,7 @@ export function Curves({ curve, view }: { curve: CurveView; view: RunView }) {
         <span class="note">Drag over a chart to zoom; click a point to open its step.</span>
         <RangeLinks run={curve.run} range={range} onReset={() => setRange(null)} />
       </div>
+      {agreement !== null && <p class="note">{describeAgreement(agreement.all)}</p>}
       <Markers markers={markers} />
       {isAll ? <Sections charts={charts} {...shared} /> : <MainCharts charts={charts} {...shared} />}
       {isAll && <Constants curve={curve} />}
@@ -146,6 +153,14 @@ function Constants({ curve }: { curve: CurveView }) {
     .map(({ name, value }) => `${name} ${Number.isInteger(value) ? value : formatNumber(value)}`)
     .join(' · ');
   return <p class="note constants">Not drawn, because they are the same in all steps: {text}</p>;
+}
+
+/** Null unless people review the run. */
+function useAgreement({ config, row: { run } }: RunView): AgreementView['agreement'] {
+  const isReviewed = config.judge === REVIEW;
+  return (
+    useData<AgreementView>(isReviewed ? `${pathTo('runs', run).slice(1)}/agreement` : null).value?.agreement ?? null
+  );
 }
 
 /** More would hide each other. */

@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { describeCosts } from '../../core/rules/costs.ts';
 import { shortModelName } from '../../core/reports/describe-config.ts';
-import { formatDuration, formatNumber } from '../../core/reports/format.ts';
+import { formatDuration, formatNumber, metricLabel, sortMetrics, valueOf } from '../../core/reports/format.ts';
 import { formatUsd } from '../../core/rules/judge-spending.ts';
+import { findHeldOut } from '../../views/charts/held-out.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { CopyButton, Facts, Ago } from '../parts/small.tsx';
 import { formatReason } from '../../core/rules/settings.ts';
@@ -17,6 +18,7 @@ export function RunFacts({ view, curve }: { view: RunView; curve: CurveView | nu
         of={[
           [row.heldOut === null ? 'Reward' : 'Reward of last step', formatNumber(row.reward)],
           ['Steps', `${row.step} of ${row.steps}`],
+          ...heldOutFacts(view),
           ...(row.state === 'running' && state !== null ? [['Phase', state.phase] as const] : []),
           ['Time', formatDuration(row.wallSeconds)],
           ['Cost', <Cost key="cost" view={view} />],
@@ -41,6 +43,25 @@ function Cost({ view: { row, state } }: { view: RunView }) {
   return (
     <span title={costs === undefined ? undefined : (describeCosts(costs) ?? undefined)}>${formatUsd(row.usd)}</span>
   );
+}
+
+/** The reward, and the metrics beside the result, on held-out scenarios: before training, and after. */
+function heldOutFacts({ state }: RunView): Fact[] {
+  const result = state === null ? null : findHeldOut(state);
+  const newest = result?.after ?? result?.before;
+  if (result === null || newest == null) return [];
+  const names = ['reward', ...sortMetrics(Object.keys(newest.evaluation.metrics))];
+  return names
+    .filter((name) => metricLabel(name) !== result.label)
+    .map((name) => [
+      `${metricLabel(name)}, held out`,
+      <span key={name}>
+        {formatNumber(valueOf(newest.evaluation, name))}
+        {result.after !== null && result.before !== null && (
+          <small class="dim"> from {formatNumber(valueOf(result.before.evaluation, name))}</small>
+        )}
+      </span>,
+    ]);
 }
 
 function countFacts(curve: CurveView | null): Fact[] {

@@ -13,6 +13,7 @@ import {
   lossNote,
 } from '../../views/charts/held-out.ts';
 import { pathTo } from '../location.ts';
+import { IntervalBars } from '../parts/bars.tsx';
 
 interface HeldOutProps {
   readonly state: RunState | null;
@@ -35,6 +36,17 @@ export function HeldOut({ state, curve }: HeldOutProps) {
           </Fragment>
         ))}
       </div>
+      {result.label !== 'reward' && (
+        <IntervalBars
+          what={`${result.label}, with 95 % intervals`}
+          range={[0, 1]}
+          bars={numbers.map(({ evaluation: { step }, value, interval }) => ({
+            label: step === 0 ? 'before' : `step ${step}`,
+            value,
+            interval,
+          }))}
+        />
+      )}
       <p class="note">{notesOn(newest, state).join('; ')}</p>
     </section>
   );

@@ -1,4 +1,4 @@
-/** Committed steps of a run: the columns of the report. */
+/** Committed steps of a run. */
 import { useMemo } from 'preact/hooks';
 import type { StepSummary } from '../../core/contract/contract.ts';
 import { formatNumber, metricLabel, sortMetrics } from '../../core/reports/format.ts';

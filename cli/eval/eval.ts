@@ -2,7 +2,6 @@ import { join, relative, resolve } from 'node:path';
 import { STATE_FOLDER } from '../../workers/project/folders.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { writeWhole } from '../command-line/files.ts';
-import { version } from '../../workers/version.ts';
 import { printJson } from '../terminal/output.ts';
 import type { EvalContext } from './command.ts';
 import { renderEvalReport } from './eval-page.ts';
@@ -26,7 +25,7 @@ export async function evaluate(context: EvalContext): Promise<number> {
   const summary = summariseOutcomes(agentFile.agent.name, { played: scenarios.length, of }, notes, outcomes);
   const file = reportFile(context, summary.agent);
   const scenarioIds = scenarios.map(({ id }) => id);
-  const page = await renderEvalReport({ summary, outcomes, scenarioIds, version: version() });
+  const page = await renderEvalReport({ summary, outcomes, scenarioIds });
   await writeWhole('--out', file, page, 'replace');
   tell(context, summary, file);
   return checkPlayed(summary);

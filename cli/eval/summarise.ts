@@ -5,6 +5,7 @@ import { estimateMean, estimateShare, type Estimate } from '../../core/numbers/s
 import type { AttemptCost } from '../players/attempt-runner.ts';
 import { shortModelName } from '../../core/reports/describe-config.ts';
 import { formatNumber, isRate, metricLabel, sortMetrics } from '../../core/reports/format.ts';
+import type { Measure } from '../../views/api/evaluation-view.ts';
 import { createTable } from '../terminal/table.ts';
 
 interface ModelSummary {
@@ -104,14 +105,6 @@ function estimateMetric(name: string, played: readonly AttemptRecord[]): [string
 
 function estimate(values: readonly number[]): Estimate | null {
   return values.length === 0 ? null : estimateMean(values);
-}
-
-export interface Measure {
-  readonly label: string;
-  /** One value per model, in order. */
-  readonly values: readonly (Estimate | null)[];
-  /** True for a share of attempts, from 0 to 1. */
-  readonly isShare: boolean;
 }
 
 /** Rows of the table and charts of the report, in this order, without those that no model has. */

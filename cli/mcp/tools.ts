@@ -8,6 +8,7 @@ const NAMES: Readonly<Record<string, string>> = {
   runs: 'list_runs',
   'runs/:run': 'show_run',
   'runs/:run/curve': 'show_curve',
+  'runs/:run/agreement': 'show_agreement',
   'runs/:run/lanes': 'show_lanes',
   'runs/:run/checkpoints': 'list_checkpoints',
   'runs/:run/rewards': 'list_awaited_rewards',

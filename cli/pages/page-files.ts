@@ -1,15 +1,18 @@
 /** Script and style of a page: an installed package has them; in a clone they are made from the sources. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { htmlText, markup, type Html } from './html.ts';
 
 export interface PageFiles {
   readonly js: string;
   readonly css: string;
 }
 
+type PageName = 'ui';
+
 const BROWSER = new URL('../../browser/', import.meta.url);
 
-export async function readPageFiles(name: 'ui' | 'report'): Promise<PageFiles> {
+export async function readPageFiles(name: PageName): Promise<PageFiles> {
   const built = new URL(`${name}.js`, BROWSER);
   if (existsSync(built)) {
     const [js, css] = await Promise.all([built, new URL(`${name}.css`, BROWSER)].map((file) => readFile(file, 'utf8')));
@@ -23,38 +26,43 @@ export async function readPageFiles(name: 'ui' | 'report'): Promise<PageFiles> {
 /** Once in a process: who changes a page starts its command anew. */
 const made = new Map<string, Promise<PageFiles>>();
 
-async function makePageFiles(name: 'ui' | 'report'): Promise<PageFiles> {
+async function makePageFiles(name: PageName): Promise<PageFiles> {
   // Imported by a computed name: the package has neither this file nor esbuild.
   const { bundlePage } = (await import(new URL('bundle.ts', BROWSER).href)) as {
-    readonly bundlePage: (page: 'ui' | 'report') => Promise<PageFiles>;
+    readonly bundlePage: (page: PageName) => Promise<PageFiles>;
   };
   return bundlePage(name);
 }
 
-interface Additions {
-  /** Elements of the head. */
-  readonly head?: string;
-  /** Scripts that must have run before the page's own. */
-  readonly scripts?: string;
+interface DocumentParts {
+  readonly title?: string;
+  /** Elements of the head: what it may load, and its style. */
+  readonly head: Html;
+  /** Answers, and the page's own script. */
+  readonly scripts: Html;
 }
 
-/** The document that the script of `temper ui` draws into: of the server, and of an export. */
-export function pageDocument({ head = '', scripts = '' }: Additions = {}): string {
-  return `<!doctype html>
+/** Style and script as files beside the document. */
+export const STYLE_LINK = markup`<link rel="stylesheet" href="page.css">`;
+export const SCRIPT_LINK = markup`<script src="page.js"></script>`;
+
+/** The document that the script of `temper ui` draws into: of the server, of a site, and of a single file. */
+export function pageDocument({ title = 'Temper', head, scripts }: DocumentParts): string {
+  return htmlText(markup`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-${head}<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="dark light">
-<title>Temper</title>
+<title>${title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="page.css">
+${head}
 </head>
 <body>
 <div id="app"></div>
 <noscript><p>This page needs JavaScript.</p></noscript>
-${scripts}<script src="page.js"></script>
+${scripts}
 </body>
 </html>
-`;
+`);
 }

@@ -100,11 +100,10 @@ async function tellResult(
 ): Promise<void> {
   const { defaultReportFile, writeReport } = await import('../report/write-report.ts');
   const { resultLines } = await import('../watch/result.ts');
-  const { version } = await import('../../workers/version.ts');
   const progress = await readProgress(store, config.run);
   if (progress.state === null) return;
   const file = defaultReportFile(project, config.run);
-  await writeReport(store, config.run, file, version());
+  await writeReport(store, config.run, file);
   for (const line of resultLines(progress, relative(cwd, file))) output.line(line);
   if (isEnded(progress.state)) for (const line of nextLines(relative(cwd, agentFile))) output.line(line);
 }

@@ -16,7 +16,7 @@ import { ACTION_FORMS } from './actions/forms.ts';
 import { actLater } from './acting.ts';
 import { DEFAULT_UI_PORT, type UiContext } from './command.ts';
 import { uiEndpoints } from './endpoints.ts';
-import { exportStore } from './export/export-store.ts';
+import { exportStore } from './export-store.ts';
 import { LiveFeed } from './live/live-feed.ts';
 import { openUiStore, openViewContext } from './view-context.ts';
 import { answerView } from './server/answer-view.ts';

@@ -2,10 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeReport } from '../../cli/report/write-report.ts';
-import type { ReportPageData } from '../../views/api/report-page.ts';
+import { formatNumber } from '../../core/reports/format.ts';
+import type { GroupView } from '../../views/api/attempt-views.ts';
+import type { RunView } from '../../views/api/run-views.ts';
+import { findHeldOut } from '../../views/charts/held-out.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
 import { findViolations } from './axe.ts';
 import { connectToBrowser } from './shared-page.ts';
@@ -17,7 +20,7 @@ const connecting = connectToBrowser();
 describe.skipIf(connecting === null)('a report in a browser', () => {
   const folder = temporaryFolder();
   let browser: Browser | null = null;
-  let data: ReportPageData = { charts: [], attemptSets: [] };
+  let answers: Readonly<Record<string, unknown>> = {};
   beforeAll(async () => {
     const store = await writeFixtureRun(folder, {
       steps: 4,
@@ -25,9 +28,10 @@ describe.skipIf(connecting === null)('a report in a browser', () => {
       explanation: HOSTILE,
       train: { pass1RatioK3: 0.2 },
     });
-    await writeReport(store, 'demo', join(folder, 'demo.html'), '1');
+    await writeReport(store, 'demo', join(folder, 'demo.html'));
     const page = await readFile(join(folder, 'demo.html'), 'utf8');
-    data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page)![1]!) as ReportPageData;
+    const [, data] = /<script type="application\/json" id="answers">(.*?)<\/script>/s.exec(page)!;
+    ({ answers } = JSON.parse(data!) as { answers: typeof answers });
     browser = await connecting;
   });
   afterAll(() => browser?.close());
@@ -44,32 +48,62 @@ describe.skipIf(connecting === null)('a report in a browser', () => {
     return { page, troubles };
   }
 
+  const groupsOf = (ids: (id: string) => boolean): GroupView[] =>
+    Object.values(answers).filter((answer): answer is GroupView => ids((answer as GroupView).id ?? ''));
+  const cards = (page: Page) => page.locator('.attempt-sets article.attempt .name');
+
   test('it draws each chart and each attempt, and nothing that was written by a model runs', async () => {
     const { page, troubles } = await open();
-    const shown = data.charts.filter(({ section }) => section !== 'more');
-    expect(shown.length).toBeGreaterThan(3);
     // One that is far from the window is drawn when it comes near.
     const charts = page.locator('.charts:visible > .chart');
-    expect(await charts.count()).toBe(shown.length);
+    expect(await charts.count()).toBeGreaterThan(3);
     for (const chart of await charts.all()) {
       await chart.scrollIntoViewIfNeeded();
       await chart.locator('canvas').waitFor();
     }
-    const first = data.attemptSets.find(({ kind }) => kind === 'step')!;
-    const attempts = first.groups.flatMap((group) => group.attempts);
-    expect(await page.locator('article.attempt').count()).toBe(attempts.length);
-    expect(await page.locator('article.attempt .name').allTextContents()).toEqual(attempts.map(({ title }) => title));
+    const titles = groupsOf((id) => id.startsWith('0.1.')).flatMap(({ attempts }) =>
+      attempts.map(({ title }) => title),
+    );
+    expect(titles.length).toBeGreaterThan(8);
+    await expect.poll(() => cards(page).allTextContents()).toEqual(titles);
     expect(await page.locator('main').textContent()).toContain('</script><img src=x');
     expect(await page.evaluate('"owned" in globalThis')).toBe(false);
     expect(troubles).toEqual([]);
   });
 
+  test('its result stands first, with the attempts before and after training and their interval', async () => {
+    const { page } = await open();
+    const state = (answers['runs/demo'] as RunView).state!;
+    const { before, after } = findHeldOut(state)!;
+    const result = page.getByRole('region', { name: 'Held-out result' });
+    for (const { value, interval } of [before!, after!]) {
+      expect(await result.textContent()).toContain(formatNumber(value));
+      expect(await result.textContent()).toContain(`${formatNumber(interval![0])} to ${formatNumber(interval![1])}`);
+    }
+    expect(await result.locator('.interval-bars line').count()).toBe(2);
+    const facts = await page.getByRole('region', { name: 'Numbers of the run' }).textContent();
+    expect(facts).toContain(`reward, held out${formatNumber(after!.evaluation.reward)} from`);
+  });
+
   test('a button shows the attempts of an evaluation', async () => {
     const { page } = await open();
-    const last = data.attemptSets.findLast(({ kind }) => kind === 'eval')!;
-    await page.getByRole('button', { name: `eval after ${last.step}` }).click();
-    const titles = last.groups.flatMap((group) => group.attempts.map(({ title }) => title));
-    await expect.poll(() => page.locator('article.attempt .name').allTextContents()).toEqual(titles);
+    await page.getByRole('button', { name: 'eval after 4' }).click();
+    const titles = groupsOf((id) => id === 'eval.0.4').flatMap(({ attempts }) => attempts.map(({ title }) => title));
+    await expect.poll(() => cards(page).allTextContents()).toEqual(titles);
+  });
+
+  test('its other pages open, too: a group, an attempt of it, the list of attempts', async () => {
+    const { page, troubles } = await open();
+    const see = async (place: string, heading: string): Promise<void> => {
+      await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    };
+    await see('/runs/demo/groups/0.1.0', 'Group 0.1.0');
+    await see('/runs/demo/attempts/0.1.0.2', 'Attempt 0.1.0.2');
+    await see('/runs/demo/attempts', 'Attempts');
+    await page.locator('a[href*="/attempts/0."]').first().waitFor();
+    await see('/', 'demo');
+    expect(troubles).toEqual([]);
   });
 
   for (const [colorScheme, rules] of [
@@ -89,7 +123,7 @@ describe.skipIf(connecting === null)('a report in a browser', () => {
   test('the advisories leave a gap to the result above them', async () => {
     const { page } = await open();
     const [summary, below] = await Promise.all(
-      ['.summary', '.summary + .advisories'].map((place) => page.locator(place).boundingBox()),
+      ['.overview-top', '.overview-top + .advisories'].map((place) => page.locator(place).boundingBox()),
     );
     expect(below!.y - summary!.y - summary!.height).toBeGreaterThanOrEqual(12);
   });

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { EvaluationView } from '../../views/api/evaluation-view.ts';
 import type { EvalSummary } from '../../cli/eval/summarise.ts';
 import { sdkImports, write } from './agents.ts';
 import { runCli } from './run-cli.ts';
@@ -176,13 +177,12 @@ test('the page shows every model’s attempt at a scenario, side by side', async
   const { stdout } = await runCli(project, ['eval', 'agent.ts', ...models, '--out', 'pages/it.html']);
   expect(stdout).toContain('report: pages/it.html');
   const page = await readFile(join(project, 'pages', 'it.html'), 'utf8');
-  expect(page.match(/<svg\s+class="bars"/g)?.length).toBeGreaterThan(2);
-  const data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page)![1]!) as {
-    attemptSets: {
-      groups: { title: string; attempts: { title: string; turns: { answer: { text: string } }[] }[] }[];
-    }[];
+  const { answers } = JSON.parse(/<script type="application\/json" id="answers">(.*?)<\/script>/s.exec(page)![1]!) as {
+    answers: { evaluation: EvaluationView };
   };
-  const [first] = data.attemptSets[0]!.groups;
+  const { measures, groups } = answers.evaluation;
+  expect(measures.length).toBeGreaterThan(2);
+  const [first] = groups;
   expect(first!.title).toBe('a');
   expect(first!.attempts.map(({ title }) => title)).toEqual([`${url}#one`, `${url}#two`]);
   expect(first!.attempts[0]!.turns[0]!.answer.text).toBe('A');

@@ -29,6 +29,7 @@ test('a coding agent looks at a run over stdin and stdout', async () => {
     'list_runs',
     'show_run',
     'show_curve',
+    'show_agreement',
     'show_lanes',
     'list_checkpoints',
     'list_awaited_rewards',

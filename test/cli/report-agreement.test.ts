@@ -5,7 +5,11 @@ import { agreementCharts, describeAgreement } from '../../views/charts/agreement
 import type { PairAnswer } from '../../core/numbers/bradley-terry.ts';
 import { addGiven, type GivenRow } from '../../store/records/rewards/given-rewards.ts';
 import { readAgreement } from '../../store/records/rewards/review-agreement.ts';
+import { decodeJson, encodeJson } from '../../store/bytes/json.ts';
+import { runKey } from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
+import { viewAgreement } from '../../views/runs/agreement.ts';
+import { contextOf } from '../views/context.ts';
 import { fixtureState, temporaryProject, writeFixtureRun } from './fixture-store.ts';
 
 const STEPS = 2;
@@ -64,4 +68,22 @@ test('with one reviewer the report says so in place of a number', async () => {
   expect(describeAgreement({ alpha: null, reviewers: 2, units: 4 })).toMatch(
     /undefined, because all answers .* equal$/,
   );
+});
+
+test('the pages of a run have the agreement of its reviewers, and none of a run that nobody reviews', async () => {
+  const store = await openRun();
+  await give(store, 1, 0, compared(0, 1, 'left', 'ada'), compared(1, 0, 'right', 'bob'));
+  await give(store, 1, 1, compared(0, 1, 'right', 'ada'), compared(0, 1, 'right', 'bob'));
+  expect(await viewAgreement(contextOf(store), 'demo')).toEqual({ agreement: null });
+  const review = {
+    pairwise: true,
+    comparisonsPerAttempt: 2,
+    reviewers: 2,
+    question: null,
+    weights: { review: 1, agent: 0 },
+  };
+  const file = decodeJson((await store.read(runKey('demo')))!, 'run.json') as { config: object };
+  const reviewed = { ...file.config, judge: 'review', external: { review } };
+  await store.replace(runKey('demo'), encodeJson({ ...file, config: reviewed }));
+  expect(await viewAgreement(contextOf(store), 'demo')).toMatchObject({ agreement: { all: { alpha: 1, units: 2 } } });
 });

@@ -3,6 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleEvenly } from '../../core/numbers/statistics.ts';
+import type { AttemptsView, GroupView } from '../../views/api/attempt-views.ts';
+import type { ServerInfo } from '../../views/api/requests.ts';
+import type { CurveView, RunView } from '../../views/api/run-views.ts';
 import { embedJson, htmlText, markup } from '../../cli/pages/html.ts';
 import { writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
@@ -23,6 +26,21 @@ function scriptBodies(page: string): string[] {
   return [...page.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/gi)].map((match) => match[1]!);
 }
 
+/** Answers of the page by their paths: data and the page's own script are its only scripts. */
+function answersIn(page: string): Readonly<Record<string, unknown>> {
+  const bodies = scriptBodies(page);
+  expect(bodies).toHaveLength(2);
+  const { home, answers } = JSON.parse(bodies[0]!) as { home: string; answers: Record<string, unknown> };
+  expect(home).toBe('/runs/demo');
+  return answers;
+}
+
+const groupsIn = (answers: Readonly<Record<string, unknown>>): GroupView[] =>
+  Object.entries(answers).flatMap(([path, answer]) => (path.includes('/groups/') ? [answer as GroupView] : []));
+
+const leftOutIn = (answers: Readonly<Record<string, unknown>>): string | null | undefined =>
+  (answers['info'] as ServerInfo).leftOut;
+
 test('what a model wrote is text, never markup', async () => {
   const page = await writeReport({
     steps: 3,
@@ -31,41 +49,29 @@ test('what a model wrote is text, never markup', async () => {
   });
   expect(page).not.toContain('<img');
   expect(page).not.toContain('<script>alert');
-  // Data and the page's own script: nothing that was written by a model has opened a third.
-  const bodies = scriptBodies(page);
-  expect(bodies).toHaveLength(2);
-  const data = JSON.parse(bodies[0]!) as {
-    attemptSets: { groups: { attempts: { turns: { answer: { text: string } }[] }[] }[] }[];
-  };
-  const answers = data.attemptSets.flatMap(({ groups }) =>
-    groups.flatMap(({ attempts }) => attempts.map(({ turns }) => turns[0]!.answer.text)),
-  );
-  expect(answers).toContain(HOSTILE);
+  // Nothing that was written by a model has opened a third script.
+  const answers = answersIn(page);
+  const texts = groupsIn(answers).flatMap(({ attempts }) => attempts.map(({ turns }) => turns[0]!.answer.text));
+  expect(texts).toContain(HOSTILE);
+  expect((answers['runs/demo'] as RunView).state).toMatchObject({ notes: [HOSTILE], failure: HOSTILE });
 });
 
 test('what a judge said stands beside the attempt, as text, with its score and the agent’s own reward', async () => {
   const page = await writeReport({ steps: 1, explanation: HOSTILE });
   expect(page).not.toContain('<img');
-  const bodies = scriptBodies(page);
-  expect(bodies).toHaveLength(2);
-  const { attemptSets } = JSON.parse(bodies[0]!) as {
-    attemptSets: { kind: string; groups: { attempts: object[] }[] }[];
-  };
-  const attempts = attemptSets.find(({ kind }) => kind === 'step')!.groups[0]!.attempts;
+  const answers = answersIn(page);
+  const { attempts } = answers['runs/demo/groups/0.1.0'] as GroupView;
   expect(attempts[2]).toMatchObject({ row: { reward: 0.25 }, explanation: HOSTILE, scores: { rulerScore: 0.25 } });
   expect(attempts[2]).toHaveProperty('scores.agentReward');
-  const held = attemptSets.find(({ kind }) => kind === 'eval')!.groups[0]!.attempts;
-  expect(held[0]).toMatchObject({ explanation: null });
+  const held = answers['runs/demo/groups/eval.0.0'] as GroupView;
+  expect(held.attempts[0]).toMatchObject({ explanation: null });
 });
 
 test('rewards that rewardGroup gave by name stand beside the attempt', async () => {
   const namedRewards = Array.from({ length: 8 }, (_, index) => ({ novel: index }));
-  const page = await writeReport({ steps: 1, verdict: { judge: 'rewardGroup', namedRewards } });
-  const { attemptSets } = JSON.parse(scriptBodies(page)[0]!) as {
-    attemptSets: { kind: string; groups: { attempts: object[] }[] }[];
-  };
-  const [group] = attemptSets.find(({ kind }) => kind === 'step')!.groups;
-  expect(group?.attempts[3]).toHaveProperty(['scores', 'reward/novel'], 3);
+  const answers = answersIn(await writeReport({ steps: 1, verdict: { judge: 'rewardGroup', namedRewards } }));
+  const { attempts } = answers['runs/demo/groups/0.1.0'] as GroupView;
+  expect(attempts[3]).toHaveProperty(['scores', 'reward/novel'], 3);
 });
 
 test('the page may load nothing, and runs only its own scripts', async () => {
@@ -75,44 +81,59 @@ test('the page may load nothing, and runs only its own scripts', async () => {
   expect(policy).not.toContain('unsafe');
   const [, ...scripts] = scriptBodies(page);
   const styles = [...page.matchAll(/<style>([\s\S]*?)<\/style>/g)].map((match) => match[1]!);
+  expect([scripts.length, styles.length]).toEqual([1, 1]);
   for (const source of [...scripts, ...styles]) {
     expect(policy).toContain(createHash('sha256').update(source).digest('base64'));
   }
   expect(page).not.toMatch(/(?:src|href)=["']?https?:/);
-  expect(page).not.toContain('<link');
+  const links = page.match(/<(?:link|img|iframe)[^>]*>/g) ?? [];
+  expect(links).toEqual(['<link rel="icon" href="data:,">']);
 });
 
-test('the page says what was told to the run, and shows the attempts of the branches that it stands on', async () => {
+test('the page has what was told to the run, and the attempts of the branches that it stands on', async () => {
   const lineage = [{ branch: 1, fromBranch: 0, fromStep: 2 }];
   const changes = [
     { setting: 'learningRate', from: 0.005, to: 0.001, branch: 1, step: 3, reason: 'it diverged' } as const,
   ];
-  const page = await writeReport({ steps: 3, state: { branch: 1, lineage, changes, evals: [] } });
-  expect(page).toContain('changed: learningRate 0.005 → 0.001 from step 3 on, because: it diverged');
-  expect(page).toContain('current position: branch 1, from step 2 of branch 0');
+  const answers = answersIn(await writeReport({ steps: 3, state: { branch: 1, lineage, changes, evals: [] } }));
+  expect((answers['runs/demo'] as RunView).state).toMatchObject({ branch: 1, lineage, changes });
   // The store of the fixture holds branch 0 alone: its steps up to 2 are this run's, its step 3 is not.
-  expect(page).toContain('The attempts of step 3 are not shown: the store has no copy of them.');
-  expect(page).not.toContain('The attempts of step 2 are not shown');
+  expect(leftOutIn(answers)).toMatch(/none of step 3/);
+  expect(answers).not.toHaveProperty('runs/demo/groups/0.3.0');
+  expect(Object.keys(answers)).toEqual(expect.arrayContaining(['runs/demo/groups/0.1.0', 'runs/demo/groups/0.2.0']));
 });
 
 test('a long run is shown by some of its steps, and says so', async () => {
-  const page = await writeReport({ steps: 30 });
-  expect(page).toContain('This page shows the attempts of 8 steps out of 30.');
-  const { attemptSets } = JSON.parse(scriptBodies(page)[0]!) as {
-    attemptSets: { kind: string; step: number; leftOut: string | null }[];
-  };
-  const shown = attemptSets.filter(({ kind }) => kind === 'step');
-  expect(shown.map(({ step }) => step)).toEqual([1, 5, 9, 13, 18, 22, 26, 30]);
-  expect(shown[0]!.leftOut).toBe('6 of 8 groups are shown');
-  expect(attemptSets.filter(({ kind }) => kind === 'eval').map(({ step }) => step)).toEqual([0, 30]);
+  const answers = answersIn(await writeReport({ steps: 30 }));
+  expect(leftOutIn(answers)).toMatch(/^demo: 8 of 30 steps, 48 of 64 groups, /);
+  const groups = groupsIn(answers).map(({ id }) => id);
+  const trained = groups.filter((id) => !id.startsWith('eval.'));
+  expect(trained).toEqual(
+    [1, 5, 9, 13, 18, 22, 26, 30].flatMap((step) => [0, 1, 2, 3, 4, 5].map((at) => `0.${step}.${at}`)),
+  );
+  expect(groups.filter((id) => id.startsWith('eval.'))).toEqual(['eval.0.0', 'eval.0.30']);
+  // The best and the worst attempts of an evaluation with more than are shown.
+  const last = answers['runs/demo/groups/eval.0.30'] as GroupView;
+  expect([last.attempts.length, last.leftOut]).toEqual([32, 8]);
+  expect(last.attempts.at(-1)!.row.reward).toBeGreaterThan(last.attempts[0]!.row.reward!);
+  // The list of attempts has those that are shown, and advisories name no others.
+  const { rows, total } = answers['runs/demo/attempts'] as AttemptsView;
+  expect(rows).toHaveLength(groupsIn(answers).flatMap(({ attempts }) => attempts).length);
+  expect(total).toBeGreaterThan(rows.length);
+  const evidence = (answers['runs/demo'] as RunView).advisories.flatMap(({ attempts }) => attempts);
+  expect(evidence.filter((id) => !rows.some((row) => row.id === id))).toEqual([]);
+});
+
+test('a report is no larger than can be mailed, whatever the attempts are', async () => {
+  const page = await writeReport({ steps: 30, answer: 'long '.repeat(20_000) });
+  expect(page.length).toBeLessThan(10_000_000);
+  expect(leftOutIn(answersIn(page))).toMatch(/of 64 groups/);
 });
 
 test('a run without a finished step has a report too', async () => {
-  const page = await writeReport({
-    steps: 0,
-    state: { step: 0, steps: 5, state: 'running', evals: [], evalBefore: null, evalAfter: null },
-  });
-  expect(page).toContain('No step is finished yet.');
+  const state = { step: 0, steps: 5, state: 'running' as const, evals: [], evalBefore: null, evalAfter: null };
+  const answers = answersIn(await writeReport({ steps: 0, state }));
+  expect((answers['runs/demo/curve'] as CurveView).steps).toEqual([]);
 });
 
 test('a sample keeps the first and the last', () => {

@@ -131,7 +131,7 @@ test('a report shows markup as text', async () => {
   await writeFixtureRun(project, { steps: 2, state });
   expect((await runCli(project, ['report', 'demo'])).exitCode).toBe(0);
   const page = await readFile(join(project, '.temper', 'reports', 'demo.html'), 'utf8');
-  expect(page).toContain('&lt;script&gt;alert(1)');
+  expect(page).toContain(String.raw`\u003cscript>alert(1)`);
   expect(page).not.toContain(SCRIPT);
 });
 

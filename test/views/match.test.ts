@@ -113,5 +113,5 @@ test.each([
       return String(error);
     }
   };
-  expect(outcome(() => filterRows(view, query).rows)).toEqual(outcome(ofServer));
+  expect(outcome(() => filterRows(view, parseAttemptQuery(query)).rows)).toEqual(outcome(ofServer));
 });

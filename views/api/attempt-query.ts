@@ -87,9 +87,9 @@ export const ORDERS = {
   '-turns': byNumber(({ turns }) => turns, -1),
 } as const satisfies Record<NonNullable<AttemptQuery['sort']>, Compare>;
 
-/** What an export answers, of rows alone: texts of messages are in no row. */
-export function filterRows(view: AttemptsView, query: URLSearchParams): AttemptsView {
-  const { text, sort = 'newest', offset = 0, limit = DEFAULT_LIMIT, ...asked } = parseAttemptQuery(query);
+/** A search over rows alone, as of an export: texts of messages are in no row. */
+export function filterRows(view: AttemptsView, query: AttemptQuery): AttemptsView {
+  const { text, sort = 'newest', offset = 0, limit = DEFAULT_LIMIT, ...asked } = query;
   if (text !== undefined) throw new Error('this export has no index of messages; search for text in temper ui');
   const matches = rowMatcher(asked);
   const rows = view.rows

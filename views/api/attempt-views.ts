@@ -127,7 +127,7 @@ export interface GroupView {
   readonly attempts: readonly AttemptView[];
   readonly judge: JudgeView | null;
   readonly comparisons: number;
-  /** Attempts beyond the first `attempts.length`. */
+  /** Attempts beyond those in `attempts`. Of too many, some are chosen evenly. */
   readonly leftOut: number;
   /** Groups of the same step. */
   readonly neighbours: NeighboursOf<string>;

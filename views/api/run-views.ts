@@ -3,6 +3,7 @@
  * `/api/`. Missing values are `null`; times are ISO 8601 in UTC, durations are seconds, money is US dollars.
  */
 import type { EvalResult, RunConfig, RunState, SettingChange, StepSummary } from '../../core/contract/contract.ts';
+import type { ReviewAgreement } from '../../store/records/rewards/review-agreement.ts';
 
 export type RunStateName = RunState['state'] | 'starting';
 
@@ -107,6 +108,12 @@ export interface CurveView {
   readonly parts: readonly { readonly branch: number; readonly fromStep: number }[];
   /** 95 % interval of the mean reward of each evaluation, by its step, as far as its attempts are indexed. */
   readonly evalRewards?: Readonly<Record<number, readonly [low: number, high: number]>>;
+}
+
+/** `runs/RUN/agreement` */
+export interface AgreementView {
+  /** Null unless people review the run. */
+  readonly agreement: ReviewAgreement | null;
 }
 
 /** `compare?runs=A,B,…`: 2 to 6 runs. */

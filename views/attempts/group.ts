@@ -3,27 +3,20 @@ import { listGroups } from '../../store/records/groups/group-files.ts';
 import { readPrepared, streamStoredScenarios } from '../../store/records/runs/run-reader.ts';
 import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
-import type { GroupView, JudgeView } from '../api/attempt-views.ts';
-import type { ViewContext } from '../context/context.ts';
+import { sampleEvenly } from '../../core/numbers/statistics.ts';
+import type { AttemptView, GroupView, JudgeView } from '../api/attempt-views.ts';
+import type { GroupBounds, ViewContext } from '../context/context.ts';
 import { readBefore, withBefore } from './before.ts';
 import { groupRow, rowsOf } from './group-row.ts';
 import { attemptIdOf, groupIdOf, neighboursOf, NO_NEIGHBOURS, parsePlayId, titleOf, type PlayPlace } from './place.ts';
 import { requirePlayed, type PlayedRecords } from './read-played.ts';
 import { findSampler, findUse, readRunInStore, type GroupUse, type RunInStore } from './step-facts.ts';
 import { verdictOf } from './verdict.ts';
-import { viewAttempt, type AttemptBounds, type AttemptFacts } from './view-attempt.ts';
+import { viewAttempt, type AttemptFacts } from './view-attempt.ts';
 import { readJudgeQuestions, type JudgeQuestion } from '../../store/records/judging/verdicts.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { planQuestion } from '../../store/records/judging/prompt.ts';
 import { viewMessage } from './messages.ts';
-
-export interface GroupBounds extends AttemptBounds {
-  readonly attempts: number;
-  /** Characters of each message of a judge's prompt. */
-  readonly promptLength: number;
-  /** Characters of all attempts together; at least one is shown. */
-  readonly total: number;
-}
 
 const SIDE_BY_SIDE: GroupBounds = {
   attempts: 64,
@@ -33,38 +26,31 @@ const SIDE_BY_SIDE: GroupBounds = {
   total: 8_000_000,
 };
 
-export async function viewGroupOf({ store }: ViewContext, run: string, id: string): Promise<GroupView> {
+export async function viewGroupOf(
+  { store, groupBounds: bounds = SIDE_BY_SIDE }: ViewContext,
+  run: string,
+  id: string,
+): Promise<GroupView> {
   const place = parsePlayId(run, id);
   const facts = await readRunInStore({ store }, run);
   const played = await requirePlayed(store, place);
-  const group = await viewGroup(store, facts, played, SIDE_BY_SIDE, place.kind === 'eval' ? 'reward' : 'play');
-  const [before, scenarioValue, neighbours] = await Promise.all([
-    readBefore(store, played),
-    readScenario(store, run, played.rollouts.header.scenario),
-    findNeighbours(store, place),
-  ]);
-  const attempts = group.attempts.map((attempt) => withBefore(attempt, before.get(attempt.row.attempt)));
-  return { ...group, attempts, scenarioValue, neighbours };
-}
-
-/** Without the scenario's value and the groups beside it, which are in other files. */
-export async function viewGroup(
-  store: Store,
-  facts: RunInStore,
-  played: PlayedRecords,
-  bounds: GroupBounds,
-  order: Order = 'play',
-): Promise<GroupView> {
-  const { place, rollouts, givenRows } = played;
+  const { rollouts, givenRows } = played;
   const group = await describeGroup(store, facts, played);
-  const attempts: GroupView['attempts'][number][] = [];
+  const [before, scenarioValue, neighbours, judge] = await Promise.all([
+    readBefore(store, played),
+    readScenario(store, run, rollouts.header.scenario),
+    findNeighbours(store, place),
+    viewJudge(store, played, bounds.promptLength),
+  ]);
+  const attempts: AttemptView[] = [];
   let room = bounds.total;
-  for (const index of indexesIn(order, group.rows).slice(0, bounds.attempts)) {
+  const order = indexesIn(place.kind === 'eval' ? 'reward' : 'play', group.rows);
+  for (const index of sampleEvenly(order, bounds.attempts)) {
     const view = viewAttempt(rollouts.attempts[index]!, factsOf(group, played, index), bounds);
     // An answer of many megabytes helps nobody: the attempts beyond have pages of their own.
     room -= JSON.stringify(view).length;
     if (room < 0 && attempts.length > 0) break;
-    attempts.push(view);
+    attempts.push(withBefore(view, before.get(view.row.attempt)));
   }
   return {
     run: facts.run,
@@ -72,12 +58,12 @@ export async function viewGroup(
     title: titleOf(place),
     row: place.kind === 'group' ? groupRow(place, played, group.rows) : null,
     scenario: rollouts.header.scenarioId ?? '',
-    scenarioValue: null,
+    scenarioValue,
     attempts,
-    judge: await viewJudge(store, played, bounds.promptLength),
+    judge,
     comparisons: givenRows.filter(({ kind }) => kind === 'comparison').length,
     leftOut: rollouts.attempts.length - attempts.length,
-    neighbours: NO_NEIGHBOURS,
+    neighbours,
   };
 }
 

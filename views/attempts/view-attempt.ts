@@ -10,17 +10,11 @@ import type {
   NeighboursOf,
   TurnView,
 } from '../api/attempt-views.ts';
+import type { AttemptBounds } from '../context/context.ts';
 import { findOrigins, type TurnOrigin } from './histories.ts';
 import { clipText, viewMessage } from './messages.ts';
 import { playedCalls, type PlayedCall } from './read-played.ts';
 import type { VerdictDetails } from './verdict.ts';
-
-/** Limits that keep an answer, or a page, small. */
-export interface AttemptBounds {
-  readonly calls: number;
-  /** Characters of a message. */
-  readonly textLength: number;
-}
 
 /** All of one attempt; a message of megabytes is cut, and the raw record has the rest. */
 export const WHOLE_ATTEMPT: AttemptBounds = { calls: Infinity, textLength: 500_000 };

@@ -11,6 +11,8 @@ export interface ViewContext {
   readonly now: () => number;
   /** Folder of the cache; absent or null: nothing is kept between processes. */
   readonly cacheFolder?: string | null;
+  /** Of groups in a page that is mailed; absent: those of a window. */
+  readonly groupBounds?: GroupBounds;
 }
 
 /**
@@ -24,6 +26,21 @@ export interface AttemptIndex {
   /** Reads what is new; resolves when the index has all groups that the store had at the call. */
   update(run: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Limits that keep an answer, or a page, small. */
+export interface AttemptBounds {
+  readonly calls: number;
+  /** Characters of a message. */
+  readonly textLength: number;
+}
+
+export interface GroupBounds extends AttemptBounds {
+  readonly attempts: number;
+  /** Characters of each message of a judge's prompt. */
+  readonly promptLength: number;
+  /** Characters of all attempts together; at least one is shown. */
+  readonly total: number;
 }
 
 /** Bytes of each token by its id. */

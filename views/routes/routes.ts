@@ -1,6 +1,7 @@
 /** Every view by its path below `/api/`: what `temper ui` serves and exports, and `temper mcp` offers. */
 import type { ViewContext } from '../context/context.ts';
 import { viewCurve } from '../runs/curve.ts';
+import { viewAgreement } from '../runs/agreement.ts';
 import { viewRun } from '../runs/run.ts';
 import { viewComparison } from '../runs/compare.ts';
 import { listRunRows } from '../runs/runs.ts';
@@ -47,6 +48,12 @@ export const VIEW_ROUTES: readonly ViewRoute[] = [
     about: 'Metrics of the committed steps and the evaluations.',
     query: { after: 'leave out steps up to this one', branch: 'the branch to follow; default: the newest' },
     answer: (context, parts, query) => viewCurve(context, part(parts, 'run'), query),
+  },
+  {
+    path: 'runs/:run/agreement',
+    about: 'How far the reviewers of the run agree, for each step and over all; null unless people review it.',
+    query: {},
+    answer: (context, parts) => viewAgreement(context, part(parts, 'run')),
   },
   {
     path: 'runs/:run/lanes',

@@ -27,7 +27,8 @@ export async function readAdvisories(
   return stall === null ? lasting : [stall, ...lasting];
 }
 
-async function readNewestAttempts(store: Store, { run, step: last, lineage }: RunState): Promise<AttemptRow[]> {
+/** At most `COMPARED_ATTEMPTS`, of groups that have a verdict. */
+export async function readNewestAttempts(store: Store, { run, step: last, lineage }: RunState): Promise<AttemptRow[]> {
   const rows: AttemptRow[] = [];
   for (let step = last; step > 0 && rows.length < COMPARED_ATTEMPTS; step--) {
     const place = { run, branch: branchOfStep(lineage, step), step };

@@ -3,6 +3,14 @@ import { NotFound, type ViewContext } from '../../../views/context/context.ts';
 import { VIEW_ROUTES, type ViewRoute } from '../../../views/routes/routes.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
 
+/** Answers by a path with its query. */
+export function askViews(context: ViewContext): (path: string) => Promise<object> {
+  return (path) => {
+    const [plain = '', query] = path.split('?');
+    return answerView(context, plain, new URLSearchParams(query));
+  };
+}
+
 interface Found {
   readonly route: ViewRoute;
   readonly parts: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 /** The documents of `temper ui`: the page, which loads its script and style from this server alone, and notices. */
 import { htmlText, markup } from '../../pages/html.ts';
-import { pageDocument } from '../../pages/page-files.ts';
+import { pageDocument, SCRIPT_LINK, STYLE_LINK } from '../../pages/page-files.ts';
 
 const POLICY = [
   "default-src 'none'",
@@ -25,7 +25,7 @@ export const SAFE_HEADERS = {
   'x-robots-tag': 'noindex',
 } as const;
 
-export const PAGE = pageDocument();
+export const PAGE = pageDocument({ head: STYLE_LINK, scripts: SCRIPT_LINK });
 
 export const HTML_TYPE = 'text/html; charset=utf-8';
 

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { AttemptsView, GroupView } from '../../../views/api/attempt-views.ts';
 import type { ServerInfo } from '../../../views/api/requests.ts';
-import { SiteWriter } from '../../../cli/ui/export/site-writer.ts';
+import { SiteWriter } from '../../../cli/pages/site-writer.ts';
 import { complaintIn, runCli } from '../run-cli.ts';
 import { temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { serveUi, WITH_KEY } from './served-ui.ts';

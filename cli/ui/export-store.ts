@@ -1,20 +1,19 @@
 /** `temper ui --export DIR`: the pages as files that open without a server, with as much of each run as the report has. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { badConfig } from '../../../core/contract/failures.ts';
-import { formatBytes, plural } from '../../../core/reports/format.ts';
-import { listRuns } from '../../../store/records/runs/run-reader.ts';
-import type { Store } from '../../../store/store.ts';
-import type { RunRow } from '../../../views/api/run-views.ts';
-import type { ServerInfo } from '../../../views/api/requests.ts';
-import type { ViewContext } from '../../../views/context/context.ts';
-import { version } from '../../../workers/version.ts';
-import { EXIT } from '../../command-line/errors.ts';
-import type { CommandEnvironment } from '../../command-line/command.ts';
-import { readPageFiles } from '../../pages/page-files.ts';
-import { answerView } from '../server/answer-view.ts';
-import { exportRun, type AskView } from './export-run.ts';
-import { SiteWriter } from './site-writer.ts';
+import { badConfig } from '../../core/contract/failures.ts';
+import { formatBytes, plural } from '../../core/reports/format.ts';
+import { listRuns } from '../../store/records/runs/run-reader.ts';
+import type { Store } from '../../store/store.ts';
+import type { RunRow } from '../../views/api/run-views.ts';
+import type { ViewContext } from '../../views/context/context.ts';
+import { EXIT } from '../command-line/errors.ts';
+import type { CommandEnvironment } from '../command-line/command.ts';
+import { readPageFiles } from '../pages/page-files.ts';
+import { askViews } from './server/answer-view.ts';
+import { exportRun, SITE_BOUNDS, type AskView } from '../pages/export-run.ts';
+import { exportInfo } from '../pages/one-file.ts';
+import { SiteWriter } from '../pages/site-writer.ts';
 
 interface ExportContext extends Pick<CommandEnvironment, 'cwd' | 'output' | 'signal'> {
   readonly flags: { readonly run: readonly string[] };
@@ -29,10 +28,10 @@ export async function exportStore(context: ExportContext, views: ViewContext, to
   const folder = resolve(cwd, to);
   const runs = await chooseRuns(views.store, context.flags.run);
   checkFolder(folder, to);
+  const answer = askViews(views);
   const ask: AskView = (path) => {
     signal.throwIfAborted();
-    const [plain = '', query] = path.split('?');
-    return answerView(views, plain, new URLSearchParams(query));
+    return answer(path);
   };
   const writer = new SiteWriter(folder);
   await writer.begin(await readPageFiles('ui'));
@@ -42,11 +41,11 @@ export async function exportStore(context: ExportContext, views: ViewContext, to
   for (const run of runs) {
     output.errorLine(`exporting ${run}`);
     await views.index.update(run);
-    const missing = await exportRun(run, ask, writer);
+    const missing = await exportRun(run, ask, writer, SITE_BOUNDS);
     if (missing !== null) left.push(missing);
   }
   await addComparison(runs, ask, writer);
-  await writer.add('info', exportInfo(views.store, left));
+  await writer.add('info', exportInfo(views.store.uri, left.length === 0 ? null : left.join('; ')));
   await writer.end();
   output.line(
     `${plural(runs.length, 'run')} exported to ${relative(cwd, folder) || '.'}, ${formatBytes(writer.bytes)}`,
@@ -77,18 +76,4 @@ async function addComparison(runs: readonly string[], ask: AskView, writer: Site
   if (runs.length < 2 || runs.length > MOST_COMPARED) return;
   const path = `compare?runs=${runs.map(encodeURIComponent).join(',')}`;
   await writer.add(path, await ask(path));
-}
-
-/** The place of the store is of no use to those who get the site, and tells of the machine. */
-function exportInfo({ uri }: Store, left: readonly string[]): ServerInfo {
-  return {
-    version: version(),
-    store: uri.split('/').at(-1) ?? '',
-    isReadOnly: true,
-    isExport: true,
-    hasTemporal: false,
-    temporalUi: null,
-    actions: [],
-    leftOut: left.length === 0 ? null : `attempts of some steps only: ${left.join('; ')}`,
-  };
 }

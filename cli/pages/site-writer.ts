@@ -4,7 +4,9 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pageDocument, type PageFiles } from '../../pages/page-files.ts';
+import type { AnswerSink } from './export-run.ts';
+import { markup } from './html.ts';
+import { pageDocument, SCRIPT_LINK, STYLE_LINK, type PageFiles } from './page-files.ts';
 
 /** A script is begun anew above this: a page loads no more than what it shows. */
 const SCRIPT_BYTES = 256 * 1024;
@@ -14,13 +16,14 @@ const POLICY =
   "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' data:; base-uri 'none'; form-action 'none'";
 
 const INDEX = pageDocument({
-  head: `<meta http-equiv="content-security-policy" content="${POLICY}">
+  head: markup`<meta http-equiv="content-security-policy" content="${POLICY}">
 <meta name="referrer" content="no-referrer">
-`,
-  scripts: '<script src="data/manifest.js"></script>\n',
+${STYLE_LINK}`,
+  scripts: markup`<script src="data/manifest.js"></script>
+${SCRIPT_LINK}`,
 });
 
-export class SiteWriter {
+export class SiteWriter implements AnswerSink {
   readonly #folder: string;
   readonly #places: Record<string, number> = {};
   #waiting: [path: string, answer: object][] = [];
@@ -40,10 +43,6 @@ export class SiteWriter {
     await this.#writeManifest();
     await this.#write('page.js', js);
     await this.#write('page.css', css);
-  }
-
-  has(path: string): boolean {
-    return Object.hasOwn(this.#places, path);
   }
 
   /** `path`: as pages ask for it, below `/api/`. */
