@@ -2,9 +2,10 @@
 import * as checkpoints from '../operations/checkpoints.ts';
 import * as gc from '../operations/gc.ts';
 import * as production from '../operations/production.ts';
+import { runs } from '../operations/runs.ts';
 import * as steer from '../operations/steer.ts';
 import type { Command } from './command-line/command.ts';
-import { toCommands } from './command-line/to-command.ts';
+import { toCommand, toCommands } from './command-line/to-command.ts';
 import { deployCommand, deploymentsCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
@@ -16,7 +17,6 @@ import { initCommand } from './init/command.ts';
 import { mcpCommand } from './mcp/command.ts';
 import { reportCommand } from './report/command.ts';
 import { rewardsCommand } from './rewards/command.ts';
-import { runsCommand } from './runs/command.ts';
 import { scenariosCommand } from './scenarios/command.ts';
 import { scheduleCommand } from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
@@ -28,14 +28,13 @@ import { trainCommand } from './train/command.ts';
 import { tryCommand } from './try/command.ts';
 import { uiCommand } from './ui/command.ts';
 import { verifyCommand } from './verify/command.ts';
-import { watchCommand } from './watch/command.ts';
 import { workerCommand } from './worker/command.ts';
 
 /** Under the headings of `temper --help`. */
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Start: [initCommand, tryCommand, trainCommand, scheduleCommand],
   'Make data': [scenariosCommand, distillCommand],
-  Look: [uiCommand, runsCommand, showCommand, watchCommand, reportCommand, trackCommand, mcpCommand],
+  Look: [uiCommand, toCommand(runs), showCommand, reportCommand, trackCommand, mcpCommand],
   Steer: toCommands(steer),
   'Use what was trained': [
     evalCommand,

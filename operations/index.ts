@@ -3,7 +3,8 @@ import * as checkpoints from './checkpoints.ts';
 import * as gc from './gc.ts';
 import * as production from './production.ts';
 import * as rewards from './rewards.ts';
+import * as runs from './runs.ts';
 import * as schedules from './schedules.ts';
 import * as steer from './steer.ts';
 
-export const OPERATIONS = { ...steer, ...production, ...rewards, ...schedules, ...checkpoints, ...gc };
+export const OPERATIONS = { ...runs, ...steer, ...production, ...rewards, ...schedules, ...checkpoints, ...gc };

@@ -42,6 +42,8 @@ export interface Table {
   readonly rows: readonly (readonly string[])[];
 }
 
+export type Lines = readonly (string | Table)[];
+
 /** What would happen, and the command that does it if the operation is none. */
 export interface Plan {
   readonly says: string;
@@ -76,9 +78,9 @@ export interface Operation<
   /** Imports its work when it is called. Returns what `--json` prints. */
   run(input: Input<F, A>, place: Where): Promise<Output>;
   /** For people. */
-  lines(output: Output, input: Input<F, A>): readonly (string | Table)[];
-  /** Whether the command ends with 1 although it was done: a check found something. */
-  hasFailed?(output: Output): boolean;
+  lines(output: Output, input: Input<F, A>): Lines | Promise<Lines>;
+  /** What is wrong with a part of it: a command prints them as errors, and ends with 1. */
+  problems?(output: Output): readonly string[];
 }
 
 /** Infers the types of input and output. */

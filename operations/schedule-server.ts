@@ -11,7 +11,8 @@ import { scheduleId } from '../core/names/queues.ts';
 import { isPassing, type TemporalClient } from '../workers/connection/connection.ts';
 import { openProjectStore } from '../workers/config/project-store.ts';
 import type { ProjectPlace } from './operation.ts';
-import { ANSWER_WITHIN_MS, requireServer, findStoreId } from './server.ts';
+import { findStoreId } from '../store/bytes/store-id.ts';
+import { ANSWER_WITHIN_MS, requireServer } from './server.ts';
 
 export async function withSchedules<T>(
   place: ProjectPlace,

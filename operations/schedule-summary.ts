@@ -10,7 +10,7 @@ import { newestOf, readFirings, type Firing } from '../store/records/production/
 import type { Store } from '../store/store.ts';
 import type { RetrainInput } from '../workflows/retrain.ts';
 import type { ScheduleSummary } from './results.ts';
-import { findStoreId } from './server.ts';
+import { findStoreId } from '../store/bytes/store-id.ts';
 import { formatTime, plural } from '../core/reports/format.ts';
 
 /** Schedules of this store, by name. */

@@ -1,7 +1,5 @@
 /** Connections to a project's Temporal server. Commands that only read the store work without one. */
 import { badConfig, type TemperError } from '../core/contract/failures.ts';
-import { STORE_KEY } from '../core/contract/wire-constants.ts';
-import type { Store } from '../store/store.ts';
 import { runningTarget } from '../workers/local-stack/running-stack.ts';
 import { connectClient, type TemporalClient } from '../workers/connection/connection.ts';
 import { configuredTarget } from '../workers/connection/target.ts';
@@ -37,9 +35,4 @@ export async function tryServer({ project, env }: ProjectPlace, withinMs: number
   const client = await Promise.race([connecting, late]);
   if (client === null) connecting.then((other) => other?.close()).catch(() => undefined);
   return client;
-}
-
-/** Null if nothing was ever stored: a query must not create a store. */
-export async function findStoreId(store: Pick<Store, 'id' | 'read'>): Promise<string | null> {
-  return (await store.read(STORE_KEY)) === null ? null : store.id();
 }

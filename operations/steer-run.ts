@@ -11,7 +11,8 @@ import { NotFound } from '../views/context/context.ts';
 import { isPassing } from '../workers/connection/connection.ts';
 import { pauseUpdate, resumeUpdate, setUpdate, stopUpdate } from '../workflows/messages.ts';
 import type { Place } from './operation.ts';
-import { ANSWER_WITHIN_MS, findStoreId, requireServer } from './server.ts';
+import { findStoreId } from '../store/bytes/store-id.ts';
+import { ANSWER_WITHIN_MS, requireServer } from './server.ts';
 import { parseSettings } from './settings.ts';
 
 interface Reasoned {

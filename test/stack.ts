@@ -169,6 +169,11 @@ export class Project {
     return JSON.parse(await this.done('show', run, '--json')) as Shown;
   }
 
+  /** What a run has recorded last of itself. */
+  async stateOf<State>(run: string): Promise<State> {
+    return (await this.show<{ state: State }>(run)).state;
+  }
+
   /** Has a stack until the project closes; other commands join it. */
   async hold(options: Omit<HoldOptions, 'project'>): Promise<void> {
     this.#holder = holdStack({ project: this.folder, ...options }, this.env);

@@ -76,7 +76,7 @@ function notes(lines: readonly string[]): string {
 function commands(run: string): string {
   return [
     `- \`temper report ${run}\` writes curves, groups and conversations as one page`,
-    `- \`temper show ${run}\` · \`temper watch ${run}\` · \`temper stop ${run}\` (finish the step, keep the result)`,
+    `- \`temper show ${run}\` · \`temper show ${run} --follow\` · \`temper stop ${run}\` (finish the step, keep the result)`,
     `- \`temper pause ${run}\` · \`temper resume ${run}\` · \`temper set ${run} KEY=VALUE\` · \`temper rollback ${run} --step N\``,
   ].join('\n');
 }

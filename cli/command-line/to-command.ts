@@ -1,7 +1,7 @@
 /** Commands of operations. */
 import { randomUUID } from 'node:crypto';
 import { badConfig } from '../../core/contract/failures.ts';
-import { JSON_FLAG } from '../../operations/flags.ts';
+import { JSON_FLAG, type Arguments, type Flags } from '../../operations/flags.ts';
 import { inputOf, listOperations, type Operation, type Place, type Table } from '../../operations/operation.ts';
 import { parsedWords, wordsOf, type Words } from '../../operations/words.ts';
 import { printJson } from '../terminal/output.ts';
@@ -24,7 +24,9 @@ export function actionsOf(operations: Readonly<Record<string, Operation>>): Comm
   return listOperations(operations).map(toCommand);
 }
 
-function toCommand(operation: Operation): Command {
+export function toCommand<const F extends Flags, const A extends Arguments, Output>(
+  operation: Operation<F, A, Output>,
+): Command<F & { json: typeof JSON_FLAG }, A> {
   return {
     ...operation,
     flags: { ...operation.flags, json: JSON_FLAG },
@@ -33,8 +35,10 @@ function toCommand(operation: Operation): Command {
       const input = inputOf(operation, args, flags);
       const answer = await operation.run(input, placeOf(environment));
       if (flags['json'] === true) printJson(output, answer);
-      else for (const line of operation.lines(answer, input)) output.line(await textOf(line));
-      return operation.hasFailed?.(answer) === true ? EXIT.failed : EXIT.ok;
+      else for (const line of await operation.lines(answer, input)) output.line(await textOf(line));
+      const problems = operation.problems?.(answer) ?? [];
+      for (const problem of problems) output.errorLine(`temper: ${problem}`);
+      return problems.length === 0 ? EXIT.ok : EXIT.failed;
     },
   };
 }

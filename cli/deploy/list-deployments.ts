@@ -7,7 +7,7 @@ import {
 import { listRuns, requireRun } from '../../store/records/runs/run-reader.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { READ_AT_ONCE } from '../runs/read-runs.ts';
+import { READ_AT_ONCE } from '../../store/records/runs/read-runs.ts';
 import { printJson } from '../terminal/output.ts';
 import { createTable } from '../terminal/table.ts';
 import type { DeploymentsContext } from './command.ts';

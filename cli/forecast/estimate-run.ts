@@ -9,7 +9,7 @@ import { requireRun, type StoredRun } from '../../store/records/runs/run-reader.
 import { loadConfig } from '../../workers/config/config.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import type { RunPlan } from '../planning/run-plan.ts';
-import { readRuns } from '../runs/read-runs.ts';
+import { readRuns } from '../../store/records/runs/read-runs.ts';
 import { forecast, type Forecast } from './forecast.ts';
 import { measureRun, type Measured } from './measure.ts';
 

@@ -5,7 +5,7 @@ import { describeError, EXIT } from '../command-line/errors.ts';
 import { isEnded, type StoredRun } from '../../store/records/runs/run-reader.ts';
 import { bearerWords, originOf, planKeyedPlace, type KeyedPlace } from '../command-line/keyed-place.ts';
 import { Waker } from '../connections/wake.ts';
-import { readRuns } from '../runs/read-runs.ts';
+import { readRuns } from '../../store/records/runs/read-runs.ts';
 import { printJson } from '../terminal/output.ts';
 import { DEFAULT_REVIEW_PORT, type ReviewContext } from './command.ts';
 import { RewardDesk } from './desk.ts';

@@ -1,13 +1,22 @@
-import { JSON_FLAG, RUN_ARGUMENT } from '../../operations/flags.ts';
+import { show } from '../../operations/runs.ts';
 import { defineCommand } from '../command-line/command.ts';
+import { toCommand } from '../command-line/to-command.ts';
+
+const shown = toCommand(show);
+const { name, summary, details = [], arguments: args, flags } = shown;
 
 export const showCommand = defineCommand({
-  name: 'show',
-  summary: 'show one run: its state, its results and what it is waiting for',
-  details: [
-    'Reads the store and needs no server. If a server answers within two seconds, you also see the pending activities.',
-  ],
-  arguments: { run: RUN_ARGUMENT },
-  flags: { json: JSON_FLAG },
-  run: async (context): Promise<number> => (await import('./show.ts')).show(context),
+  name,
+  summary,
+  details: [...details, 'With --follow, it shows the run until it ends. Ctrl-C stops watching.'],
+  arguments: args,
+  flags: {
+    follow: { kind: 'boolean', description: 'show the run live until it ends', excludes: ['json'] },
+    ...flags,
+  },
+  async run(context): Promise<number> {
+    if (!context.flags.follow) return shown.run(context);
+    const { watchRun } = await import('../watch/watch-run.ts');
+    return watchRun(context, context.args.run);
+  },
 });

@@ -9,6 +9,7 @@ import { openAttemptIndex } from '../../views/index/open-index.ts';
 import { cacheFolder, projectFolders } from '../../workers/project/folders.ts';
 import { makePrivateFolder } from '../../workers/project/own-file.ts';
 import type { ProjectPlace } from '../../operations/operation.ts';
+import { findStoreId } from '../../store/bytes/store-id.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { STORE_KEY } from '../../core/contract/wire-constants.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
@@ -32,8 +33,8 @@ export async function openViewContext(store: Store, { env }: Pick<ProjectPlace, 
  * it is closed to other users. Null where it cannot be: then the index lives as long as this process.
  */
 async function cacheOf(store: Store, env: NodeJS.ProcessEnv): Promise<string | null> {
-  if ((await store.read(STORE_KEY)) === null) return null;
-  const id = await store.id();
+  const id = await findStoreId(store);
+  if (id === null) return null;
   const name = createHash('sha256').update(`${store.uri}\n${id}`).digest('hex').slice(0, 32);
   const all = join(cacheFolder(env), 'ui');
   const folder = join(all, name);

@@ -33,7 +33,7 @@ export function configDetails(config: RunConfig): string {
     ...(startAdapter ? [`Starts from a PEFT adapter, sha256 ${startAdapter.weights.sha256}.`] : []),
     ...(config.roles ? [`Roles: ${describeRoles(config).join('; ')}.`] : []),
     `Loss ${isSupervisedOnly(config) ? 'cross-entropy' : train.loss.name}, learning rate ${learningRate} (${config.learningRateSchedule}), ${train.lora === null ? 'full fine-tuning' : `LoRA rank ${train.lora.rank}`}, seed ${seed}.`,
-    `\`temper report ${config.run}\` writes the report; \`temper watch ${config.run}\` shows it live.`,
+    `\`temper report ${config.run}\` writes the report; \`temper show ${config.run} --follow\` shows it live.`,
   ].join('\n\n');
 }
 

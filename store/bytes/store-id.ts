@@ -16,3 +16,8 @@ export async function readStoreId(store: Pick<Store, 'read' | 'publish'>): Promi
     `${STORE_KEY} must hold the store's id (letters, digits and hyphens), got ${JSON.stringify(id ?? null).slice(0, 80)}; restore it from a copy`,
   );
 }
+
+/** Null if nothing was ever stored: a query must not create a store. */
+export async function findStoreId(store: Pick<Store, 'id' | 'read'>): Promise<string | null> {
+  return (await store.read(STORE_KEY)) === null ? null : store.id();
+}

@@ -41,8 +41,8 @@ describe('flags', () => {
     ['trian', 'unknown command trian; did you mean temper train?'],
     ['show demo --yaml', 'unknown flag --yaml; see temper show --help'],
     ['show demo --json=yes', '--json takes no value, got "yes"; write --json alone'],
-    ['show', 'RUN is missing; usage: temper show RUN [--json]'],
-    ['show a b', 'unexpected argument "b"; usage: temper show RUN [--json]'],
+    ['show', 'RUN is missing; usage: temper show RUN [--follow] [--json]'],
+    ['show a b', 'unexpected argument "b"; usage: temper show RUN [--follow] [--json]'],
   ])('temper %s', async (line, message) => {
     expect(await complaint(line.split(' '))).toContain(`temper: ${message}`);
   });
@@ -164,7 +164,7 @@ describe('the run', () => {
     ]);
   });
 
-  test.each(['show', 'report', 'watch'])('temper %s of a run that does not exist', async (name) => {
+  test.each(['show', 'report'])('temper %s of a run that does not exist', async (name) => {
     const store = 'the store file://PROJECT/.temper/store (it has none yet)';
     expect(await complaint([name, 'nope'])).toBe(`temper: no run nope in ${store}; start it with temper train`);
   });

@@ -216,7 +216,9 @@ test('show, runs and the report name the parent', async () => {
   await store.replace(runKey('child'), runFile(config));
   const { stdout } = await runCli(project, ['show', 'child']);
   expect(stdout).toContain('\nparent     demo@1\n');
-  expect(JSON.parse((await runCli(project, ['show', 'child', '--json'])).stdout)).toMatchObject({ parent: 'demo@1' });
+  expect(JSON.parse((await runCli(project, ['show', 'child', '--json'])).stdout)).toMatchObject({
+    row: { parent: 'demo@1' },
+  });
   expect((await runCli(project, ['report', 'child', '--out', 'report.html'])).exitCode).toBe(0);
   expect(await readFile(join(project, 'report.html'), 'utf8')).toContain('on pocket, started from demo@1');
 });

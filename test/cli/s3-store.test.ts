@@ -29,9 +29,9 @@ test('runs, show and report read a run from the bucket', async () => {
   const project = await projectWith(storeUri);
   await writeFixtureRun(project, { steps: 2, storeUri });
   const runs = await runCli(project, ['runs', '--json']);
-  expect(JSON.parse(runs.stdout)).toMatchObject([{ run: 'demo', state: 'completed' }]);
+  expect(JSON.parse(runs.stdout)).toMatchObject({ runs: [{ run: 'demo', state: 'completed' }], unreadable: [] });
   const shown = await runCli(project, ['show', 'demo', '--json']);
-  expect(JSON.parse(shown.stdout)).toMatchObject({ storeUri, step: 2 });
+  expect(JSON.parse(shown.stdout)).toMatchObject({ store: storeUri, row: { step: 2 } });
   expect(await runCli(project, ['report', 'demo', '--out', 'report.html'])).toMatchObject({ exitCode: 0, stderr: '' });
   const report = readFileSync(join(project, 'report.html'), 'utf8');
   expect(report).toContain(storeUri);
@@ -62,7 +62,7 @@ test('what nothing needs goes from the bucket, and a run that is deleted', async
   });
   expect(await store.blobBytes(orphan)).toBeNull();
   expect(await runCli(project, ['checkpoints', 'delete', 'demo', '--all'])).toMatchObject({ exitCode: 0, stderr: '' });
-  expect((await runCli(project, ['runs', '--json'])).stdout).toBe('[]');
+  expect(JSON.parse((await runCli(project, ['runs', '--json'])).stdout)).toEqual({ runs: [], unreadable: [] });
   expect(existsSync(server.file('swept/deletions/demo/deletion.json'))).toBe(false);
 });
 

@@ -5,25 +5,24 @@ import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey } from '../../store/layout.ts';
 import { addToCurve } from '../../store/records/runs/curve.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
-import { summary, writeFixtureRun } from './fixture-store.ts';
+import { evaluation, summary, writeFixtureRun } from './fixture-store.ts';
 import { runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-test('show --json prints one flat object from the store alone', async () => {
+test('show --json prints the view of the run, with its last step, from the store alone', async () => {
   const project = temporaryFolder();
   const store = await writeFixtureRun(project, { steps: 3 });
   const { exitCode, stdout, stderr } = await runCli(project, ['show', 'demo', '--json']);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   const shown = JSON.parse(stdout) as Record<string, unknown>;
   expect(shown).toMatchObject({
-    state: 'completed',
-    step: 3,
-    steps: 3,
-    evalBefore: { winRate: 0.51, attempts: 200, step: 0 },
-    evalAfter: { winRate: 0.925, illegalRate: 0.01, step: 3 },
-    wallSeconds: 151.5,
-    storeUri: store.uri,
-    adapterSha256: 'a'.repeat(64),
+    row: { state: 'completed', step: 3, steps: 3, wallSeconds: 151.5 },
+    state: {
+      evalBefore: { metrics: { winRate: 0.51 }, attempts: 200, step: 0 },
+      evalAfter: { metrics: { winRate: 0.925, illegalRate: 0.01 }, step: 3 },
+      adapterSha256: 'a'.repeat(64),
+    },
+    store: store.uri,
     pendingActivities: null,
     lastStep: summary(3, 3),
   });
@@ -34,7 +33,7 @@ test('a run of which nothing is recorded yet is starting', async () => {
   const store = await writeFixtureRun(project, { steps: 3 });
   await store.replace('runs/demo/state.json', new TextEncoder().encode('null'));
   const { stdout } = await runCli(project, ['show', 'demo', '--json']);
-  expect(JSON.parse(stdout)).toMatchObject({ state: 'starting', step: 0, evalBefore: null });
+  expect(JSON.parse(stdout)).toMatchObject({ row: { state: 'starting', step: 0 }, state: null });
 });
 
 test('show for people', async () => {
@@ -89,8 +88,8 @@ test('show, report and the live lines warn of what the newest steps have in comm
   expect((await runCli(project, ['show', 'demo'])).stdout).toContain(`\nadvice     ${seen} (steps 2 to 4); ${remedy}`);
   const advisory = { kind: 'truncation', level: 'advice', text: seen, remedy, steps: [2, 4] };
   const shown = JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout) as object;
-  expect(shown).toMatchObject({ warnings: [text], advisories: [advisory] });
-  const { stdout } = await runCli(project, ['watch', 'demo']);
+  expect(shown).toMatchObject({ advisories: [advisory] });
+  const { stdout } = await runCli(project, ['show', 'demo', '--follow']);
   expect(stdout.split('\n').filter((line) => line.startsWith('warning'))).toEqual([`warning: ${text}`]);
   await runCli(project, ['report', 'demo']);
   const page = await readFile(join(project, '.temper', 'reports', 'demo.html'), 'utf8');
@@ -120,7 +119,7 @@ test('show says who judges, and what that has cost', async () => {
   const { stdout } = await runCli(project, ['show', 'demo']);
   expect(stdout).toContain('judge      openai/gpt-5-mini: 412 answers, 3 cached verdicts, 1261000 tokens, $1.84');
   const json = JSON.parse((await runCli(project, ['show', 'demo', '--json'])).stdout) as object;
-  expect(json).toMatchObject({ judge: 'openai/gpt-5-mini', judging });
+  expect(json).toMatchObject({ config: { judge: 'openai/gpt-5-mini' }, state: { judging } });
 });
 
 const steered = {
@@ -148,16 +147,19 @@ test('show of a run that was steered says on which branch it stands, what was ch
   expect(said).toMatch(/^waiting +temper resume demo; paused since /m);
   expect(said).toMatch(/^changed +learningRate 0.005 → 0.001 from step 3 on, because: it diverged$/m);
   const { stdout: json } = await runCli(project, ['show', 'demo', '--json']);
-  const { waitingFor, ...told } = steered;
-  expect(JSON.parse(json)).toMatchObject({ ...told, waitingFor });
+  expect(JSON.parse(json)).toMatchObject({ state: steered, waitingFor: steered.waitingFor });
 });
 
-test('runs is a table, and [] where there is none', async () => {
+test('runs is a table, and an empty list where there is none', async () => {
   const project = temporaryFolder();
   expect((await runCli(project, ['runs'])).stdout).toContain('no runs yet; start one with temper train AGENT');
-  expect((await runCli(project, ['runs', '--json'])).stdout).toBe('[]');
+  expect(JSON.parse((await runCli(project, ['runs', '--json'])).stdout)).toEqual({ runs: [], unreadable: [] });
   await writeFixtureRun(project, { steps: 3 });
-  await writeFixtureRun(project, { run: 'other-run', steps: 12, state: { state: 'failed', step: 7, evalAfter: null } });
+  await writeFixtureRun(project, {
+    run: 'other-run',
+    steps: 12,
+    state: { state: 'failed', step: 7, evalAfter: null, evals: [evaluation(0, 0.51, 0.09)] },
+  });
   const { stdout } = await runCli(project, ['runs']);
   expect(stdout).toMatch(/^demo +tic-tac-toe +pocket +completed +3\/3 +0.510 win +0.925 win +0.880 +2 min 32 s$/m);
   expect(stdout).toMatch(/^other-run +tic-tac-toe +pocket +failed +7\/12 +0.510 win +– +0.880 +2 min 32 s$/m);
@@ -167,7 +169,7 @@ test('TEMPER_STORE names the store of a command that reads', async () => {
   const [project, other] = [temporaryFolder(), temporaryFolder()];
   await writeFixtureRun(other, { steps: 3 });
   const env = { TEMPER_STORE: join(other, '.temper', 'store') };
-  for (const args of [['runs'], ['show', 'demo'], ['checkpoints', 'demo', '--json'], ['watch', 'demo']])
+  for (const args of [['runs'], ['show', 'demo'], ['checkpoints', 'demo', '--json'], ['show', 'demo', '--follow']])
     expect(await runCli(project, args, { env })).toMatchObject({ exitCode: 0, stderr: '' });
   expect((await runCli(project, ['runs'], { env })).stdout).toContain('demo');
   expect((await runCli(project, ['runs'])).stdout).toContain('no runs yet');
@@ -187,7 +189,7 @@ test('the doctor looks at the store and the engine that the environment names', 
 test('watching a run that has ended tells its curve and its result', async () => {
   const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 3 });
-  const { exitCode, stdout } = await runCli(project, ['watch', 'demo']);
+  const { exitCode, stdout } = await runCli(project, ['show', 'demo', '--follow']);
   expect(exitCode).toBe(0);
   expect(stdout).toMatchInlineSnapshot(`
     "eval after step 0  reward 0.100 · win 0.510 · illegal 0.090 · draw 0.100 · moves 3.600  200 held-out scenarios
@@ -213,6 +215,6 @@ test.each([
 ] as const)('watching a run that has %s ends with exit code 1 and its end', async (state, failure, end) => {
   const project = temporaryFolder();
   await writeFixtureRun(project, { steps: 3, state: { state, failure } });
-  const { exitCode, stderr } = await runCli(project, ['watch', 'demo']);
+  const { exitCode, stderr } = await runCli(project, ['show', 'demo', '--follow']);
   expect([exitCode, stderr]).toEqual([1, `temper: the run demo ${end}`]);
 });

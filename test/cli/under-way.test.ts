@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { describeWorkflowTask } from '../../cli/watch/pending-text.ts';
-import { withPending } from '../../cli/watch/under-way.ts';
+import { describeWorkflowTask } from '../../operations/pending/pending-text.ts';
+import { withPending } from '../../operations/pending/under-way.ts';
 import { createViewer } from '../../cli/watch/viewer.ts';
 import { fixtureState } from './fixture-store.ts';
 

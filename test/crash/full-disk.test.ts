@@ -54,7 +54,7 @@ const REFUSALS: Refusal[] = [
 ];
 
 interface Shown {
-  state: string;
+  row: { state: string };
   pendingActivities: { lastFailure: string | null; attempt: number }[] | null;
 }
 
@@ -84,7 +84,7 @@ describe.skipIf(!inject('hasOwnDisk'))('a disk', () => {
       }
       const failures = shown.pendingActivities!.map(({ lastFailure }) => lastFailure).filter((text) => text !== null);
       for (const failure of failures) expect(failure).toMatch(new RegExp(`^StoreUnavailable: .*${refusal.code}`));
-      expect(shown.state).toBe('running');
+      expect(shown.row.state).toBe('running');
     } finally {
       await refusal.heal();
     }

@@ -32,7 +32,7 @@ afterAll(() => void hub.stdin?.end());
 
 const train = (run: string, steps: number, model = 'owner/model') =>
   project.run('train', ticTacToe(), '--run', run, '--steps', String(steps), '--base-model', model, ...SIZE);
-const shown = (run: string) => project.show<{ baseModel: string; step: number }>(run);
+const shown = async (run: string) => (await project.show<{ row: { baseModel: string; step: number } }>(run)).row;
 
 test('that cannot be had ends the command before anything is started', async () => {
   const { code, stdout, stderr } = await train('missing', 1, 'owner/other');

@@ -34,7 +34,7 @@ interface Shown {
   failure: string | null;
 }
 
-const show = (run: string) => project.show<Shown>(run);
+const show = (run: string) => project.stateOf<Shown>(run);
 
 const commitsOf = (files: Record<string, string>, branch: number) =>
   Object.keys(files).filter((file) => new RegExp(`^${branch}/steps/\\d+/manifest\\.json$`).test(file)).length;
@@ -153,7 +153,7 @@ test('a step that has no room in memory ends its run with figures and the flag t
   expect(await show('short')).toMatchObject({ state: 'completed', step: 1, failure: null });
 });
 
-interface Waiting extends Shown {
+interface Waiting {
   pendingActivities: { activity: string; reason: string | null }[];
 }
 
@@ -172,7 +172,7 @@ test('an engine that stays away: the run and whoever watches it say what they wa
   const calls = ['--call-timeout-ms', '1000', '--call-retry-budget-ms', '1000'];
   const training = project.start(...trainLine('away', MANY), ...calls);
   await until('the first step is told', () => isStepTold(training));
-  const watching = project.start('watch', 'away');
+  const watching = project.start('show', 'away', '--follow');
   const pid = await freezeEngine('away');
   try {
     const told = /waiting for rollout: .*EngineFailed: .*; start it, or correct its address/;

@@ -13,7 +13,7 @@ const TRAIN = ['train', AGENT, '--run', 'steered', '--base-model', 'pocket', '--
 const project = new Project({ folder: inject('project') });
 afterAll(() => project.endCommands());
 
-const show = (run = 'steered') => project.show<Record<string, unknown>>(run);
+const show = (run = 'steered') => project.stateOf<Record<string, unknown>>(run);
 const tell = async (...args: string[]) => (await project.done(...args)).trim();
 
 test('a run is paused, changed and resumed; when it has ended it goes back, and the old branch stays', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readPage, ROOT } from './markdown.ts';
 
-const PRODUCT = 'core store play views workflows activities workers cli gpu-worker/temper_gpu'.split(' ');
+const PRODUCT = 'core store play views workflows activities workers operations cli gpu-worker/temper_gpu'.split(' ');
 const tracked = execFileSync('git', ['ls-files', ...PRODUCT], { cwd: ROOT, encoding: 'utf8' })
   .trim()
   .split('\n');

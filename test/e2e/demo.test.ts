@@ -114,20 +114,23 @@ test('the agent got better, and `show --json` says so without a server', async (
   const { code, stdout, stderr } = await checkout.run('npx', 'temper', 'show', 'demo', '--json');
   expect(code, stderr).toBe(0);
   const shown = JSON.parse(stdout);
-  expect(shown).toMatchObject({ state: 'completed', step: STEPS, steps: STEPS });
-  expect(shown.wallSeconds).toBeGreaterThan(0);
-  expect(shown.storeUri).toBe(`file://${checkout.path('store')}`);
-  expect(shown.adapterSha256).toMatch(/^[0-9a-f]{64}$/);
-  const { evalBefore, evalAfter } = shown;
+  const { state } = shown;
+  expect(state).toMatchObject({ state: 'completed', step: STEPS, steps: STEPS });
+  expect(state.wallSeconds).toBeGreaterThan(0);
+  expect(shown.store).toBe(`file://${checkout.path('store')}`);
+  expect(state.adapterSha256).toMatch(/^[0-9a-f]{64}$/);
+  const { evalBefore, evalAfter } = state;
   console.log(
-    `win rate ${evalBefore.winRate} → ${evalAfter.winRate}, illegal ${evalAfter.illegalRate}, ${shown.wallSeconds} s`,
+    `win rate ${evalBefore.metrics.winRate} → ${evalAfter.metrics.winRate}, illegal ${evalAfter.metrics.illegalRate}, ${state.wallSeconds} s`,
   );
   expect(evalBefore.attempts).toBe(200);
   expect(evalAfter.attempts).toBe(200);
-  expect(evalBefore.winRate).toBeGreaterThanOrEqual(0.4);
-  expect(evalBefore.winRate).toBeLessThanOrEqual(0.65);
-  expect(evalAfter.winRate).toBeGreaterThanOrEqual(Math.max(LEAST_WON, evalBefore.winRate + LEAST_GAIN));
-  expect(evalAfter.illegalRate).toBeLessThanOrEqual(MOST_ILLEGAL);
+  expect(evalBefore.metrics.winRate).toBeGreaterThanOrEqual(0.4);
+  expect(evalBefore.metrics.winRate).toBeLessThanOrEqual(0.65);
+  expect(evalAfter.metrics.winRate).toBeGreaterThanOrEqual(
+    Math.max(LEAST_WON, evalBefore.metrics.winRate + LEAST_GAIN),
+  );
+  expect(evalAfter.metrics.illegalRate).toBeLessThanOrEqual(MOST_ILLEGAL);
 });
 
 test('each step changed the adapter, or says that it had nothing to train', () => {

@@ -22,7 +22,7 @@ test.each(['ai-sdk', 'langgraph', 'anthropic'])('the line of its page trains ema
 test('the smallest example learns what it was not trained on: held-out products are answered far better', async () => {
   await succeed(project.run('sh', '-c', trainingOn('examples/multiplication/README.md', 'agent.ts')));
   const stdout = await succeed(project.run(TEMPER, 'show', 'multiplication', '--json'));
-  const { evalBefore, evalAfter } = JSON.parse(stdout);
+  const { evalBefore, evalAfter } = JSON.parse(stdout).state;
   console.log(`exact answers ${evalBefore.reward} → ${evalAfter.reward}`);
   expect(evalBefore.failed + evalAfter.failed).toBe(0);
   expect(evalBefore.reward).toBeLessThanOrEqual(0.5);

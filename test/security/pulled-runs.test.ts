@@ -76,8 +76,8 @@ test('what a later version adds, at any level, is no obstacle', async () => {
   });
   const evals = [{ ...evaluation(0, 0.5, 0), ...more }];
   await spoil(project, STATE, (state) => ({ ...state, ...more, evals }));
-  for (const command of ['show', 'report', 'watch', 'checkpoints'])
-    expect(await runCli(project, [command, 'demo'])).toMatchObject({ exitCode: 0, stderr: '' });
+  for (const command of [['show'], ['show', '--follow'], ['report'], ['checkpoints']])
+    expect(await runCli(project, [...command, 'demo'])).toMatchObject({ exitCode: 0, stderr: '' });
   await spoil(project, STATE, (state) => ({ ...state, evals: [{ ...evals[0], reward: SCRIPT }] }));
   expect((await runCli(project, ['show', 'demo'])).stderr).toContain(
     `${STATE} is not as Temper writes it (evals.0.reward`,
@@ -92,7 +92,7 @@ test.each([
   for (const name of ['demo', 'other']) await writeFixtureRun(project, { run: name, steps: 2 });
   const store = join(project, '.temper', 'store');
   await rename(join(store, from), join(store, to));
-  for (const command of [['show', run], ['report', run], ['watch', run], ['runs']]) {
+  for (const command of [['show', run], ['report', run], ['show', run, '--follow'], ['runs']]) {
     const { exitCode, stderr } = await runCli(project, command);
     expect(exitCode).toBe(1);
     expect(stderr).toContain(`temper: runs/${run}/${file} must be of the run ${run}, but it is of the run `);
@@ -135,7 +135,7 @@ test('a report shows markup as text', async () => {
   expect(page).not.toContain(SCRIPT);
 });
 
-test.each([['show'], ['show', '--json'], ['watch'], ['runs'], ['runs', '--json'], ['checkpoints']])(
+test.each([['show'], ['show', '--json'], ['show', '--follow'], ['runs'], ['runs', '--json'], ['checkpoints']])(
   'temper %s prints no control characters of a run',
   async (command, ...flags) => {
     const project = temporaryFolder();
@@ -156,7 +156,7 @@ test.each([['show'], ['show', '--json'], ['watch'], ['runs'], ['runs', '--json']
     expect(stdout).not.toBe('');
     expect(`${stdout}${stderr}`).not.toMatch(CONTROLS);
     if (flags.includes('--json') && command === 'show')
-      expect(JSON.parse(stdout)).toMatchObject({ failure: `AgentFailed: ${ESCAPES}` });
+      expect(JSON.parse(stdout)).toMatchObject({ state: { failure: `AgentFailed: ${ESCAPES}` } });
   },
 );
 

@@ -5,8 +5,9 @@ import { Client, Connection } from '@temporalio/client';
 import { expect, inject, onTestFinished, test } from 'vitest';
 
 import { follow } from '../../cli/deploy/deploy.ts';
-import { readPending, type PendingActivity } from '../../cli/watch/pending.ts';
-import { worstReason } from '../../cli/watch/under-way.ts';
+import type { PendingActivity } from '../../operations/pending/pending-text.ts';
+import { readPending } from '../../operations/pending/read-pending.ts';
+import { worstReason } from '../../operations/pending/under-way.ts';
 import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/names/queues.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { addDeployment } from '../outbound/deploy/made-deployment.ts';

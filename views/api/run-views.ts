@@ -16,7 +16,7 @@ export interface RunRow {
   readonly step: number;
   readonly steps: number;
   readonly reward: number | null;
-  /** Headline of the newest evaluation, and of the one before the first step; null if there is none. */
+  /** Headline of the newest evaluation and of the one before the first step, or the `loss` on held-out chats; null: none. */
   readonly heldOut: {
     readonly label: string;
     readonly value: number | null;

@@ -45,16 +45,19 @@ export interface HeldOutLoss {
   readonly after: number;
   /** Examples. */
   readonly examples: number;
+  /** The last scored step. */
+  readonly step: number;
 }
 
 const DIGITS = 3;
 
 /** Null where nothing was scored. */
-export function findHeldOutLoss(steps: readonly Pick<StepSummary, 'train'>[]): HeldOutLoss | null {
+export function findHeldOutLoss(steps: readonly Pick<StepSummary, 'step' | 'train'>[]): HeldOutLoss | null {
   const before = steps.map(({ train }) => train['heldOutLossBefore']).find(isNumber);
-  const last = steps.findLast(({ train }) => isNumber(train['heldOutLoss']))?.train;
+  const last = steps.findLast(({ train }) => isNumber(train['heldOutLoss']));
   if (before === undefined || last === undefined) return null;
-  return { before, after: last['heldOutLoss']!, examples: last['heldOutExamples'] ?? 0 };
+  const { step, train } = last;
+  return { before, after: train['heldOutLoss']!, examples: train['heldOutExamples'] ?? 0, step };
 }
 
 /** `2.103 → 0.512 nats per token (20 held-out examples)` */

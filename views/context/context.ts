@@ -2,15 +2,19 @@
 import type { Store } from '../../store/store.ts';
 import type { AttemptQuery, AttemptsView, IndexProgress } from '../api/attempt-views.ts';
 
-export interface ViewContext {
+/** Of the runs themselves, without what their attempts said. */
+export interface RunContext {
   readonly store: Store;
+  readonly now: () => number;
+  /** Folder of the cache; absent or null: nothing is kept between processes. */
+  readonly cacheFolder?: string | null;
+}
+
+export interface ViewContext extends RunContext {
   /** Rows and text of attempts, for search. */
   readonly index: AttemptIndex;
   /** Text pieces of token ids, by the base model's vocabulary; null if it is not known here. */
   readonly readVocabulary: (run: string) => Promise<Vocabulary | null>;
-  readonly now: () => number;
-  /** Folder of the cache; absent or null: nothing is kept between processes. */
-  readonly cacheFolder?: string | null;
   /** Of groups in a page that is mailed; absent: those of a window. */
   readonly groupBounds?: GroupBounds;
 }

@@ -6,13 +6,14 @@ import { z } from 'zod';
 import { sampleEvenly } from '../../core/numbers/statistics.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
-import type { ViewContext } from '../context/context.ts';
+import { findHeldOutLoss } from '../charts/held-out.ts';
+import type { RunContext } from '../context/context.ts';
 import { findAdvisories, usualSeconds } from './advisories.ts';
 import { readProgressTime } from './progress-time.ts';
 import { runCacheOf, type RunHead } from './run-cache.ts';
 
 /** Changes with what is computed here. */
-const VERSION = 3;
+const VERSION = 4;
 const SPARKLINE_POINTS = 60;
 
 const DigestSchema = z.object({
@@ -24,13 +25,14 @@ const DigestSchema = z.object({
   usual: z.record(z.string(), z.number()),
   updatedAtMs: z.number().nullable(),
   host: z.string().nullable(),
+  loss: z.object({ before: z.number(), after: z.number(), step: z.int() }).nullable(),
 });
 export type RunDigest = z.output<typeof DigestSchema>;
 
 const kept = new WeakMap<RunHead['file'], RunDigest>();
 
 /** The digest as far as it is known without reading the curve; null if it has to be computed. */
-export async function knownDigest({ cacheFolder }: ViewContext, head: RunHead): Promise<RunDigest | null> {
+export async function knownDigest({ cacheFolder }: RunContext, head: RunHead): Promise<RunDigest | null> {
   const position = positionOf(head);
   const known = kept.get(head.file) ?? (await readDigest(cacheFolder ?? null, head.run));
   if (known?.position !== position) return null;
@@ -38,7 +40,7 @@ export async function knownDigest({ cacheFolder }: ViewContext, head: RunHead): 
   return known;
 }
 
-export async function makeDigest({ store, cacheFolder }: ViewContext, head: RunHead): Promise<RunDigest> {
+export async function makeDigest({ store, cacheFolder }: RunContext, head: RunHead): Promise<RunDigest> {
   const steps = await runCacheOf(store).readSteps(head);
   const { atMs, host } = await readProgressTime(store, head.run, head.state ?? { branch: 0, step: 0 });
   const digest: RunDigest = {
@@ -52,6 +54,7 @@ export async function makeDigest({ store, cacheFolder }: ViewContext, head: RunH
     usual: { ...usualSeconds(steps) },
     updatedAtMs: atMs,
     host,
+    loss: findHeldOutLoss(steps),
   };
   kept.set(head.file, digest);
   if (cacheFolder) await keepDigest(cacheFolder, head.run, digest);

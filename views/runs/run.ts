@@ -3,16 +3,19 @@ import type { StepSummary, Checkpoint } from '../../core/contract/contract.ts';
 import { readAllChanges, readBranches } from '../../store/records/runs/lineage.ts';
 import { readPrepared } from '../../store/records/runs/run-reader.ts';
 import type { Advisory, RunView, LineageNode } from '../api/run-views.ts';
-import type { ViewContext } from '../context/context.ts';
+import type { AttemptIndex, RunContext } from '../context/context.ts';
 import { findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
 import { requireHead, runCacheOf, type RunHead } from './run-cache.ts';
-import { COMPARED_ATTEMPTS, listAdvisories } from './stored-advisories.ts';
+import { COMPARED_ATTEMPTS, listAdvisories, readAdvisories } from './stored-advisories.ts';
 import { viewRunRow, readForks } from './runs.ts';
 import { lastStepOf } from './curve.ts';
 
 const SHOWN_ATTEMPTS = 5;
 
-export async function viewRun(context: ViewContext, run: string): Promise<RunView> {
+/** Without an index, advisories name no attempts. */
+type Context = RunContext & { readonly index: AttemptIndex | null };
+
+export async function viewRun(context: Context, run: string): Promise<RunView> {
   const head = await requireHead(context, run);
   const { store } = context;
   const reading = viewRunRow(context, head);
@@ -47,36 +50,37 @@ interface KnownAdvisories {
 const known = new WeakMap<RunHead['file'], KnownAdvisories>();
 
 /** With attempts to look at, as far as they are indexed. */
-async function viewAdvisories(context: ViewContext, head: RunHead, updatedAt: string | null): Promise<Advisory[]> {
-  const steps = await runCacheOf(context.store).readSteps(head);
+async function viewAdvisories(context: Context, head: RunHead, updatedAt: string | null): Promise<Advisory[]> {
+  const { index, store, now } = context;
+  const steps = await runCacheOf(store).readSteps(head);
+  if (index === null) {
+    const found = await readAdvisories(store, { state: head.state, steps }, now());
+    return found.map(({ look: _look, ...advisory }) => ({ ...advisory, attempts: [] }));
+  }
   const progressAtMs = updatedAt === null ? null : Date.parse(updatedAt);
-  const stall = findStall(head.state, usualSeconds(steps), progressAtMs, context.now());
-  const lasting = await lastingAdvisories(context, head, steps);
-  return stall === null ? lasting : [await withAttempts(context, head.run, stall), ...lasting];
+  const stall = findStall(head.state, usualSeconds(steps), progressAtMs, now());
+  const lasting = await lastingAdvisories(index, head, steps);
+  return stall === null ? lasting : [await withAttempts(index, head.run, stall), ...lasting];
 }
 
 /** Those that change with steps alone: a page that is open asks again and again. */
 async function lastingAdvisories(
-  context: ViewContext,
+  index: AttemptIndex,
   { run, file, state }: RunHead,
   steps: readonly StepSummary[],
 ): Promise<Advisory[]> {
-  const of = [state?.branch, state?.step, state?.adapterSha256, context.index.progress(run).indexed].join(' ');
+  const of = [state?.branch, state?.step, state?.adapterSha256, index.progress(run).indexed].join(' ');
   const before = known.get(file);
   if (before?.of === of) return [...before.advisories];
   const newest = { kind: 'train', sort: 'newest', limit: COMPARED_ATTEMPTS } as const;
-  const found = await listAdvisories({ state, steps }, async () => (await context.index.search(run, newest)).rows);
-  const advisories = await Promise.all(found.map((advisory) => withAttempts(context, run, advisory)));
+  const found = await listAdvisories({ state, steps }, async () => (await index.search(run, newest)).rows);
+  const advisories = await Promise.all(found.map((advisory) => withAttempts(index, run, advisory)));
   known.set(file, { of, advisories });
   return advisories;
 }
 
-async function withAttempts(
-  context: ViewContext,
-  run: string,
-  { look, ...advisory }: FoundAdvisory,
-): Promise<Advisory> {
-  const rows = look === null ? [] : (await context.index.search(run, { ...look, limit: SHOWN_ATTEMPTS })).rows;
+async function withAttempts(index: AttemptIndex, run: string, { look, ...advisory }: FoundAdvisory): Promise<Advisory> {
+  const rows = look === null ? [] : (await index.search(run, { ...look, limit: SHOWN_ATTEMPTS })).rows;
   return { ...advisory, attempts: rows.map(({ id }) => id) };
 }
 
@@ -84,14 +88,14 @@ async function withAttempts(
 const MOST_ANCESTORS = 20;
 
 /** Ancestors first, then the run's branches, then its forks. */
-async function viewLineage(context: ViewContext, head: RunHead): Promise<LineageNode[]> {
+async function viewLineage(context: RunContext, head: RunHead): Promise<LineageNode[]> {
   const [ancestors, forks] = await Promise.all([readAncestorRuns(context, head), readForks(context, head.run)]);
   const own = await branchNodes(context, head);
   return [...ancestors.map(nodeOfFork), ...own, ...forks.map(nodeOfFork)];
 }
 
 /** Oldest first. */
-async function readAncestorRuns({ store }: ViewContext, head: RunHead): Promise<RunHead[]> {
+async function readAncestorRuns({ store }: RunContext, head: RunHead): Promise<RunHead[]> {
   const found: RunHead[] = [];
   let parent = head.file.config.parent;
   while (parent && found.length < MOST_ANCESTORS && !found.some(({ run }) => run === parent?.run)) {
@@ -116,7 +120,7 @@ function nodeOfFork({ run, file, state }: RunHead): LineageNode {
   };
 }
 
-async function branchNodes({ store }: ViewContext, { run, file, state }: RunHead): Promise<LineageNode[]> {
+async function branchNodes({ store }: RunContext, { run, file, state }: RunHead): Promise<LineageNode[]> {
   const branches = await readBranches(store, run);
   const newest = state?.branch ?? 0;
   const all = [

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { RunState } from '../../core/contract/contract.ts';
 import { sumUsd } from '../../core/rules/costs.ts';
-import { isUnreadable } from '../../core/contract/failures.ts';
+import { isUnreadable, type TemperError } from '../../core/contract/failures.ts';
 import { policyName } from '../../core/names/policy-name.ts';
 import { RUNS_PREFIX } from '../../store/layout.ts';
 import { childNames } from '../../store/records/children.ts';
@@ -11,7 +11,7 @@ import { isEnded } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import type { RunRow } from '../api/run-views.ts';
 import { findHeldOut } from '../charts/held-out.ts';
-import type { ViewContext } from '../context/context.ts';
+import type { RunContext } from '../context/context.ts';
 import { findStall } from './advisories.ts';
 import { knownDigest, makeDigest, type RunDigest } from './digest.ts';
 import { readProgressTime, type ProgressTime } from './progress-time.ts';
@@ -21,23 +21,36 @@ const READ_AT_ONCE = 32;
 /** Curves that have to be read first take longer with hundreds of runs: the rows come without them, and are complete later. */
 const DIGESTS_WITHIN_MS = 300;
 
-/** Runs with files that cannot be read are left out: they must not hide the others. `changed`: the others are as they were. */
-export async function listRunRows(context: ViewContext, changed?: ReadonlySet<string>): Promise<RunRow[]> {
-  const heads = await readHeads(context, changed);
-  const digests = await digestsWithin(context, heads, DIGESTS_WITHIN_MS);
+interface Listing {
+  /** The other runs are as they were; absent: any may have changed. */
+  readonly changed?: ReadonlySet<string> | undefined;
+  readonly digestsWithinMs?: number;
+  /** Is told of each run that is left out. */
+  readonly onUnreadable?: (error: TemperError) => void;
+}
+
+/** Runs with files that cannot be read are left out: they must not hide the others. */
+export async function listRunRows(
+  context: RunContext,
+  { changed, digestsWithinMs = DIGESTS_WITHIN_MS, onUnreadable }: Listing = {},
+): Promise<RunRow[]> {
+  const leaveOut = leavingOut(onUnreadable);
+  const heads = await readHeads(context, leaveOut, changed);
+  const digests = await digestsWithin(context, heads, leaveOut, digestsWithinMs);
   const limit = pLimit(READ_AT_ONCE);
   const rows = await Promise.all(heads.map((head) => limit(() => rowOf(context, head, digests.get(head.run) ?? null))));
   return rows.toSorted(compareRows);
 }
 
 /** Heads of all runs that can be read. */
-function readHeads({ store }: ViewContext, changed?: ReadonlySet<string>): Promise<RunHead[]> {
+function readHeads({ store }: RunContext, leaveOut: LeaveOut, changed?: ReadonlySet<string>): Promise<RunHead[]> {
   const cache = runCacheOf(store);
-  return ofAllRuns(store, (name) => (changed?.has(name) === false ? cache.knownHead(name) : cache.readHead(name)));
+  const read = (name: string) => (changed?.has(name) === false ? cache.knownHead(name) : cache.readHead(name));
+  return ofAllRuns(store, read, leaveOut);
 }
 
 /** Runs that continue a checkpoint of `run`. Each view of a run asks, so that the other runs' files are read once. */
-export async function readForks({ store }: ViewContext, run: string): Promise<RunHead[]> {
+export async function readForks({ store }: RunContext, run: string): Promise<RunHead[]> {
   const cache = runCacheOf(store);
   return ofAllRuns(store, async (name) => {
     const head = await cache.knownHead(name);
@@ -45,21 +58,26 @@ export async function readForks({ store }: ViewContext, run: string): Promise<Ru
   });
 }
 
-async function ofAllRuns(store: Store, read: (name: string) => Promise<RunHead | null>): Promise<RunHead[]> {
+async function ofAllRuns(
+  store: Store,
+  read: (name: string) => Promise<RunHead | null>,
+  leaveOut = leavingOut(),
+): Promise<RunHead[]> {
   const limit = pLimit(READ_AT_ONCE);
   const names = await childNames(store, RUNS_PREFIX);
-  const heads = await Promise.all(names.map((name) => limit(() => read(name).catch(nullIfUnreadable))));
+  const heads = await Promise.all(names.map((name) => limit(() => read(name).catch(leaveOut))));
   return heads.filter((head) => head !== null);
 }
 
-export async function viewRunRow(context: ViewContext, head: RunHead): Promise<RunRow> {
+export async function viewRunRow(context: RunContext, head: RunHead): Promise<RunRow> {
   return rowOf(context, head, (await knownDigest(context, head)) ?? (await makeDigest(context, head)));
 }
 
 /** Digests that are known, or computed in time; the rest is computed for the next time. */
 async function digestsWithin(
-  context: ViewContext,
+  context: RunContext,
   heads: readonly RunHead[],
+  leaveOut: LeaveOut,
   withinMs: number,
 ): Promise<Map<string, RunDigest>> {
   const digests = new Map<string, RunDigest>();
@@ -71,8 +89,9 @@ async function digestsWithin(
   }
   if (missing.length === 0) return digests;
   const over = new AbortController();
-  const timeUp = setTimeout(withinMs, undefined, { signal: over.signal }).catch(() => undefined);
-  await Promise.race([timeUp, computeAll(context, missing, digests)]);
+  const computing = computeAll(context, missing, digests, leaveOut);
+  if (withinMs === Infinity) await computing;
+  else await Promise.race([computing, setTimeout(withinMs, undefined, { signal: over.signal }).catch(() => undefined)]);
   over.abort();
   return new Map(digests);
 }
@@ -81,19 +100,20 @@ async function digestsWithin(
 const inProgress = new WeakMap<RunHead['file'], Promise<RunDigest>>();
 
 async function computeAll(
-  context: ViewContext,
+  context: RunContext,
   heads: readonly RunHead[],
   digests: Map<string, RunDigest>,
+  leaveOut: LeaveOut,
 ): Promise<void> {
   for (const head of heads) {
     const making = inProgress.get(head.file) ?? makeDigest(context, head);
     inProgress.set(head.file, making);
-    const digest = await making.catch(nullIfUnreadable).finally(() => inProgress.delete(head.file));
+    const digest = await making.catch(leaveOut).finally(() => inProgress.delete(head.file));
     if (digest !== null) digests.set(head.run, digest);
   }
 }
 
-async function rowOf(context: ViewContext, head: RunHead, digest: RunDigest | null): Promise<RunRow> {
+async function rowOf(context: RunContext, head: RunHead, digest: RunDigest | null): Promise<RunRow> {
   const { file, state, run } = head;
   const { agent, baseModel, parent, steps } = file.config;
   const progress = await readRunProgress(context, head, digest);
@@ -108,7 +128,7 @@ async function rowOf(context: ViewContext, head: RunHead, digest: RunDigest | nu
     step: seen.step,
     steps: seen.steps,
     reward: seen.reward,
-    heldOut: heldOutOf(state),
+    heldOut: heldOutOf(state) ?? lossOf(digest),
     sparkline,
     waitingFor: seen.waitingFor,
     waitingSince: state === null ? null : waitingSince(state, progress.atMs),
@@ -130,6 +150,13 @@ function heldOutOf(state: RunState | null): RunRow['heldOut'] {
   return { label: found.label, value: newest.value, before, step: newest.evaluation.step };
 }
 
+/** Of a run that trains chats alone. */
+function lossOf(digest: RunDigest | null): RunRow['heldOut'] {
+  if (!digest?.loss) return null;
+  const { before, after, step } = digest.loss;
+  return { label: 'loss', value: after, before, step };
+}
+
 const NOT_DIGESTED: Pick<RunDigest, 'sparkline' | 'usual' | 'advisories'> = { sparkline: [], usual: {}, advisories: 0 };
 
 const NOT_BEGUN = {
@@ -143,7 +170,7 @@ const NOT_BEGUN = {
 
 /** An ended run writes nothing more; the others may be within a step. */
 async function readRunProgress(
-  { store }: Pick<ViewContext, 'store'>,
+  { store }: Pick<RunContext, 'store'>,
   { run, state }: RunHead,
   digest: RunDigest | null,
 ): Promise<ProgressTime> {
@@ -185,7 +212,12 @@ function timeOf({ updatedAt, state }: RunRow): number {
   return state === 'starting' || state === 'running' ? Infinity : 0;
 }
 
-function nullIfUnreadable(error: unknown): null {
-  if (isUnreadable(error)) return null;
-  throw error;
+type LeaveOut = (error: unknown) => null;
+
+function leavingOut(onUnreadable?: (error: TemperError) => void): LeaveOut {
+  return (error) => {
+    if (!isUnreadable(error)) throw error;
+    onUnreadable?.(error);
+    return null;
+  };
 }

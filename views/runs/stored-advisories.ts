@@ -3,7 +3,6 @@ import { branchOfStep } from '../../core/names/lineage.ts';
 import type { RunState, StepSummary } from '../../core/contract/contract.ts';
 import { rolloutsKey, type StepPlace } from '../../store/layout.ts';
 import { listGroups, readVerdict } from '../../store/records/groups/group-files.ts';
-import type { StoredRun } from '../../store/records/runs/run-reader.ts';
 import { decodeWithoutNumbers } from '../../store/records/groups/trajectories.ts';
 import type { Store } from '../../store/store.ts';
 import type { AttemptRow } from '../api/attempt-views.ts';
@@ -16,7 +15,7 @@ import { findDominantReward, type RewardedAttempt } from './dominant-reward.ts';
 /** A stall first, if there is one. Empty for a run of which nothing is recorded yet. */
 export async function readAdvisories(
   store: Store,
-  { state, steps }: Pick<StoredRun, 'state' | 'steps'>,
+  { state, steps }: { readonly state: RunState | null; readonly steps: readonly StepSummary[] },
   nowMs: number,
 ): Promise<FoundAdvisory[]> {
   if (state === null) return [];

@@ -68,7 +68,7 @@ export class ActionDesk {
     if (!isConfirmed) return { says, isDone: false, command, result: null };
     try {
       const result = await operation.run(input, place);
-      const lines = await Promise.all(operation.lines(result, input).map(textOf));
+      const lines = await Promise.all((await operation.lines(result, input)).map(textOf));
       return { says: lines.join('\n'), isDone: true, command, result: result as ActionResult['result'] };
     } finally {
       this.#onDone(runOf(given));

@@ -12,7 +12,7 @@ import { loadConfig, type TemperConfig } from '../../../workers/config/config.ts
 import { trainedBase } from '../../../workers/config/loaded-base.ts';
 import { runningEngine } from '../../../workers/local-stack/running-stack.ts';
 import { loadPolicy, type ServedEngine } from '../../../workers/serving/served-engine.ts';
-import { READ_AT_ONCE } from '../../runs/read-runs.ts';
+import { READ_AT_ONCE } from '../../../store/records/runs/read-runs.ts';
 import { startPolicyEngine } from '../../players/start-policy-engine.ts';
 import type { EngineModel } from './find-model.ts';
 

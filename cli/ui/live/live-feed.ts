@@ -107,7 +107,7 @@ export class LiveFeed {
     const { changes, isGone } = await this.#watch.look();
     for (const { run } of changes) this.#changed.add(run);
     if (this.#changed.size === 0 && !isGone && !isFirst) return;
-    const runs = await listRunRows(this.#context, isFirst ? undefined : this.#changed);
+    const runs = await listRunRows(this.#context, { changed: isFirst ? undefined : this.#changed });
     this.#changed.clear();
     this.tell({ kind: 'runs', runs });
     for (const { run, state } of changes) {

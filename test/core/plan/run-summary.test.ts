@@ -121,7 +121,7 @@ test('a run reads well in Temporal', () => {
     > two
 
     - \`temper report demo\` writes curves, groups and conversations as one page
-    - \`temper show demo\` · \`temper watch demo\` · \`temper stop demo\` (finish the step, keep the result)
+    - \`temper show demo\` · \`temper show demo --follow\` · \`temper stop demo\` (finish the step, keep the result)
     - \`temper pause demo\` · \`temper resume demo\` · \`temper set demo KEY=VALUE\` · \`temper rollback demo --step N\`"
   `);
 });

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
-import { isUnreadable } from '../../core/contract/failures.ts';
-import { listRuns, readRun, type StoredRun } from '../../store/records/runs/run-reader.ts';
-import type { Store } from '../../store/store.ts';
+import { isUnreadable } from '../../../core/contract/failures.ts';
+import { listRuns, readRun, type StoredRun } from './run-reader.ts';
+import type { Store } from '../../store.ts';
 
 /** Of the runs of a store. */
 export const READ_AT_ONCE = 32;
