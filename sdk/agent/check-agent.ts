@@ -1,72 +1,70 @@
-/** Checks the definition of an agent: a JavaScript caller may pass values of any type. */
+/** What the definition of an agent may be. */
 import { isReward, REWARD_RULE } from '../../core/rules/given-values.ts';
 import { showValue } from '../../core/contract/failures.ts';
 import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
+import type { Agent, AGENT } from '../../play/agent.ts';
 import { isExternal, type External } from '../../play/external.ts';
 import { isRuler } from '../../play/judge/ruler.ts';
 import { isToolServer } from '../../play/mcp/tool-server.ts';
 import { isResource } from '../../play/resources/resource.ts';
+import { anything, callable, isText, must, optional, takes, text } from '../options/options.ts';
 import { findAgentRolesProblem } from '../roles/check-roles.ts';
 
-type Definition = Readonly<Record<string, unknown>>;
+/** Every part of an agent of any kind. */
+type Definition = Omit<Agent, 'folder' | typeof AGENT>;
 
-/** Null if nothing is wrong. */
-export function findProblem(definition: object): string | null {
-  const members = definition as Definition;
-  const { name } = members;
-  if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
-    return `the agent's name must be lower case letters, digits and ._- (${NAME_PATTERN.source}), got ${showValue(name)}; rename it`;
+const isName = (value: unknown): boolean => typeof value === 'string' && NAME_PATTERN.test(value);
+const aSource = must(
+  'a list, a generator, a function that returns one, a file URL or a path',
+  isSource,
+  'pass one of these',
+);
+
+export const checkAgent = takes<Definition>(
+  'defineAgent',
+  {
+    name: must(`lower case letters, digits and ._- (${NAME_PATTERN.source})`, isName, 'rename it'),
+    scenarios: aSource,
+    rollout: callable('add one'),
+    evalScenarios: aSource.optional(),
+    spreadBy: text("pass for example 'label'", 'the name of a field of its scenarios').optional(),
+    captureModel: text('pass the one that your code asks for', 'the name of a model').optional(),
+    reward: must(
+      'ruler({ … }), external({ … }) or review({ … })',
+      (value) => isRuler(value) || isExternal(value),
+      'return a reward of its own from rollout',
+    ).optional(),
+    rewards: anything.optional(),
+    rewardGroup: callable('pass one that returns a reward for each attempt').optional(),
+    resources: anything.optional(),
+    mcp: must(
+      'a list of servers',
+      (value) => Array.isArray(value) && value.every(isToolServer),
+      'pass [mcp({ … })]',
+    ).optional(),
+    ...optional('roles', 'competing'),
+  },
+  {
+    owner: ({ name }) => (isName(name) ? `the agent ${name}` : 'defineAgent'),
+    rules: [
+      (definition) => findAgentRolesProblem(definition.name, definition),
+      findRewardProblem,
+      ({ name, resources }) => findResourceProblem(name, resources),
+    ],
+  },
+);
+
+function findRewardProblem({ name: agent, reward, rewards, rewardGroup }: Definition): string | null {
+  if (rewardGroup !== undefined && reward !== undefined) {
+    const remedy = isRuler(reward) ? 'call ruler(attempts, { … }) in rewardGroup' : 'remove one of them';
+    return `the agent ${agent} must have one judge, got reward and rewardGroup; ${remedy}`;
   }
-  return (
-    findWrongOption(name, members) ??
-    findAgentRolesProblem(name, members) ??
-    findRewardProblem(name, members) ??
-    findSourceProblem(name, members) ??
-    findResourceProblem(name, members['resources'])
-  );
-}
-
-function findWrongOption(agent: string, { rollout, captureModel, spreadBy, mcp = [] }: Definition): string | null {
-  if (typeof rollout !== 'function')
-    return `the agent ${agent} must have a function rollout, got ${showValue(rollout)}; add one`;
-  if (captureModel !== undefined && (typeof captureModel !== 'string' || captureModel === ''))
-    return `captureModel of the agent ${agent} must be the name of a model, got ${showValue(captureModel)}; pass the one that your code asks for`;
-  if (spreadBy !== undefined && typeof spreadBy !== 'string')
-    return `spreadBy of the agent ${agent} must be the name of a field of its scenarios, got ${showValue(spreadBy)}; pass for example 'label'`;
-  if (!Array.isArray(mcp) || !mcp.every(isToolServer))
-    return `mcp of the agent ${agent} must be a list of servers, got ${showValue(mcp)}; pass [mcp({ … })]`;
-  return null;
-}
-
-function findSourceProblem(agent: string, { scenarios, evalScenarios }: Definition): string | null {
-  const sources = { scenarios, ...(evalScenarios === undefined ? {} : { evalScenarios }) };
-  const wrong = Object.entries(sources).find(([, source]) => !isSource(source));
-  const kinds = 'a list, a generator, a function that returns one, a file URL or a path';
-  return wrong === undefined
-    ? null
-    : `${wrong[0]} of the agent ${agent} must be ${kinds}, got ${showValue(wrong[1])}; pass one of these`;
-}
-
-function findRewardProblem(agent: string, { reward, rewards, rewardGroup }: Definition): string | null {
-  if (reward !== undefined && !isRuler(reward) && !isExternal(reward))
-    return `the reward of the agent ${agent} must be ruler({ … }), external({ … }) or review({ … }), got ${showValue(reward)}; return a reward of its own from rollout`;
-  const ofGroup = rewardGroup === undefined ? null : findRewardGroupProblem(agent, reward, rewardGroup);
-  if (ofGroup !== null) return ofGroup;
   if (isExternal(reward)) return findExternalProblem(agent, reward, rewards);
   if (rewards === undefined) return null;
   if (isRuler(reward) && reward.weights.agent === 0)
     return `rewards of the agent ${agent} have no effect when only the judge gives rewards; give the agent a weight in ruler({ weights })`;
   return findWeightsProblem(agent, rewards);
 }
-
-function findRewardGroupProblem(agent: string, reward: unknown, rewardGroup: unknown): string | null {
-  if (typeof rewardGroup !== 'function')
-    return `rewardGroup of the agent ${agent} must be a function, got ${showValue(rewardGroup)}; pass one that returns a reward for each attempt`;
-  if (reward === undefined) return null;
-  const remedy = isRuler(reward) ? 'call ruler(attempts, { … }) in rewardGroup' : 'remove one of them';
-  return `the agent ${agent} must have one judge, got reward and rewardGroup; ${remedy}`;
-}
-
 /** Named, it is one of the weights; without a name, it is the whole reward. */
 function findExternalProblem(agent: string, { name, review }: External, rewards: unknown): string | null {
   const problem = rewards === undefined ? null : findWeightsProblem(agent, rewards);
@@ -119,8 +117,7 @@ function findResourceProblem(agent: string, resources: unknown = {}): string | n
 }
 
 function isSource(source: unknown): boolean {
-  if (typeof source === 'string') return source !== '';
-  if (typeof source === 'function') return true;
+  if (isText(source) || typeof source === 'function') return true;
   if (typeof source !== 'object' || source === null) return false;
   return source instanceof URL || Symbol.iterator in source || Symbol.asyncIterator in source;
 }

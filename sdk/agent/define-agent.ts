@@ -1,5 +1,4 @@
 /** Defines an agent: `export default defineAgent({ name, scenarios, rollout })`. */
-import { badConfig } from '../../core/contract/failures.ts';
 import {
   AGENT,
   type Agent,
@@ -13,8 +12,7 @@ import {
   type RolloutResult,
   type Scenario,
 } from '../../play/agent.ts';
-import { checkOptions } from '../options/check-options.ts';
-import { findProblem } from './check-agent.ts';
+import { checkAgent } from './check-agent.ts';
 import type { External } from '../../play/external.ts';
 import type { Ruler } from '../../play/judge/ruler.ts';
 import type { NoResources, Resources } from '../../play/resources/resource.ts';
@@ -143,7 +141,5 @@ export function defineAgent<S extends Scenario, R extends Resources = NoResource
   definition: OnePolicyDefinition<S, R, N>,
 ): Agent<S>;
 export function defineAgent<S extends Scenario>(definition: AgentParts<S>): Agent<S> {
-  const complaint = findProblem(checkOptions('defineAgent', definition));
-  if (complaint !== null) throw badConfig(complaint);
-  return Object.freeze({ ...(definition as Agent<S>), [AGENT]: true as const });
+  return Object.freeze({ ...(checkAgent(definition) as Agent<S>), [AGENT]: true as const });
 }

@@ -1,5 +1,4 @@
 /** Defines a resource of an agent: `resources: { database: resource({ scope: 'attempt', setup, teardown }) }`. */
-import { badConfig, type TemperError, showValue } from '../../core/contract/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import {
   RESOURCE,
@@ -8,7 +7,7 @@ import {
   type TeardownContext,
   type WorkerSetupContext,
 } from '../../play/resources/resource.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
+import { callable, oneOf, takes, whole } from '../options/options.ts';
 
 interface Common<T> {
   /**
@@ -37,9 +36,16 @@ export type ResourceDefinition<T, S extends Scenario = Scenario, R extends objec
   | OfWorker<T, R>
   | OfAttempts<T, S, R>;
 
-const SCOPES = ['worker', 'group', 'attempt'];
 const SETUP_TIMEOUT_MS = 300_000;
 const TEARDOWN_TIMEOUT_MS = 60_000;
+
+const checkOptions = takes<ResourceDefinition<unknown>>('resource', {
+  scope: oneOf(['worker', 'group', 'attempt'], "pass 'attempt'"),
+  setup: callable('pass one'),
+  teardown: callable('pass one'),
+  setupTimeoutMs: whole(1, `pass ${SETUP_TIMEOUT_MS}`).optional(),
+  teardownTimeoutMs: whole(1, `pass ${TEARDOWN_TIMEOUT_MS}`).optional(),
+});
 
 export function resource<T, S extends Scenario = Scenario, R extends object = object>(
   definition: ResourceDefinition<T, S, R>,
@@ -50,16 +56,7 @@ export function resource<T, S extends Scenario = Scenario, R extends object = ob
     teardown,
     setupTimeoutMs = SETUP_TIMEOUT_MS,
     teardownTimeoutMs = TEARDOWN_TIMEOUT_MS,
-  } = checkOptions('resource', definition);
-  if (!SCOPES.includes(scope)) throw bad('scope', "'worker', 'group' or 'attempt'", scope, "pass 'attempt'");
-  for (const [name, each] of Object.entries({ setup, teardown }))
-    if (typeof each !== 'function') throw bad(name, 'a function', each, 'pass one');
-  checkCount('setupTimeoutMs of resource', setupTimeoutMs, { least: 1, example: SETUP_TIMEOUT_MS });
-  checkCount('teardownTimeoutMs of resource', teardownTimeoutMs, { least: 1, example: TEARDOWN_TIMEOUT_MS });
+  } = checkOptions(definition);
   const methods = { setup, teardown } as Pick<Resource<T>, 'setup' | 'teardown'>;
   return Object.freeze({ scope, ...methods, setupTimeoutMs, teardownTimeoutMs, [RESOURCE]: true as const });
-}
-
-function bad(name: string, rule: string, value: unknown, remedy: string): TemperError {
-  return badConfig(`${name} of resource must be ${rule}, got ${showValue(value)}; ${remedy}`);
 }

@@ -1,5 +1,5 @@
 /** Sources of scenarios: `scenarios: csv('questions.csv')`. A path is relative to the agent's file. */
-import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { badConfig, showValue, type TemperError } from '../../core/contract/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
 import { csvSource, type CsvOptions } from '../../play/sources/csv.ts';
 import { hubSource, type HubOptions } from '../../play/sources/hub.ts';
@@ -7,15 +7,31 @@ import { jsonLinesSource } from '../../play/sources/json-lines.ts';
 import { parquetSource } from '../../play/sources/parquet.ts';
 import type { MapOptions, RowSource } from '../../play/sources/row-source.ts';
 import { sqliteSource } from '../../play/sources/sqlite.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { callable, isText, must, oneOf, takes, text } from '../options/options.ts';
+
+const ROWS = { map: callable('pass (row, index) => ({ ...row, id: String(index) })').optional() };
+const isCommit = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{40}$/.test(value);
+
+const check = {
+  jsonl: takes<MapOptions<unknown, Scenario>>('jsonl', ROWS),
+  csv: takes<CsvOptions<unknown, Scenario>>('csv', { ...ROWS, delimiter: text("pass ';'").optional() }),
+  parquet: takes<MapOptions<unknown, Scenario>>('parquet', ROWS),
+  sqlite: takes<MapOptions<unknown, Scenario>>('sqlite', ROWS),
+  hf: takes<HubOptions<unknown, Scenario>>('hf', {
+    ...ROWS,
+    config: text("pass { config: '…' }, or leave it out").optional(),
+    split: text("pass { split: '…' }, or leave it out").optional(),
+    revision: must('a commit of 40 hexadecimal digits', isCommit, 'copy it from the page of the data set').optional(),
+    via: oneOf(['rows', 'parquet'], "pass 'parquet' for many rows").optional(),
+  }),
+};
 
 /** Rows of a file of JSON lines. */
 export function jsonl<R = Record<string, unknown>, S extends Scenario = Scenario>(
   file: string | URL,
   options: MapOptions<R, S> = {},
 ): RowSource<S> {
-  const { map } = checkOptions('jsonl', options);
-  return jsonLinesSource(checkFile('jsonl', file), checkMap('jsonl', map));
+  return jsonLinesSource(checkFile('jsonl', file), check.jsonl(options));
 }
 
 /** Rows of a CSV file, whose first line names the columns. Values are texts. */
@@ -23,13 +39,7 @@ export function csv<R = Record<string, string>, S extends Scenario = Scenario>(
   file: string | URL,
   options: CsvOptions<R, S> = {},
 ): RowSource<S> {
-  const { map, delimiter } = checkOptions('csv', options);
-  if (delimiter !== undefined && (typeof delimiter !== 'string' || delimiter === ''))
-    throw bad('delimiter of csv must be a text', delimiter, "pass ';'");
-  return csvSource(checkFile('csv', file), {
-    ...checkMap('csv', map),
-    ...(delimiter === undefined ? {} : { delimiter }),
-  });
+  return csvSource(checkFile('csv', file), check.csv(options));
 }
 
 /** Rows of a Parquet file. */
@@ -37,8 +47,7 @@ export function parquet<R = Record<string, unknown>, S extends Scenario = Scenar
   file: string | URL,
   options: MapOptions<R, S> = {},
 ): RowSource<S> {
-  const { map } = checkOptions('parquet', options);
-  return parquetSource(checkFile('parquet', file), checkMap('parquet', map));
+  return parquetSource(checkFile('parquet', file), check.parquet(options));
 }
 
 /** Rows of a query on a SQLite file, which is opened read-only: `sqlite('shop.db', 'select id, question from tasks')`. */
@@ -47,10 +56,10 @@ export function sqlite<R = Record<string, unknown>, S extends Scenario = Scenari
   query: string,
   options: MapOptions<R, S> = {},
 ): RowSource<S> {
-  const { map } = checkOptions('sqlite', options);
+  const checked = check.sqlite(options);
   if (typeof query !== 'string' || query.trim() === '')
     throw bad('sqlite must be given a query', query, "pass 'select id, question from tasks'");
-  return sqliteSource(checkFile('sqlite', file), query, checkMap('sqlite', map));
+  return sqliteSource(checkFile('sqlite', file), query, checked);
 }
 
 /**
@@ -61,42 +70,17 @@ export function hf<R = Record<string, unknown>, S extends Scenario = Scenario>(
   dataset: string,
   options: HubOptions<R, S> = {},
 ): RowSource<S> {
-  const { map, config, split, revision, via } = checkOptions('hf', options);
+  const checked = check.hf(options);
   if (typeof dataset !== 'string' || !/^(?:[\w.-]+\/)?[\w.-]+$/.test(dataset))
     throw bad('hf must be given the name of a data set', dataset, "pass 'openai/gsm8k'");
-  return hubSource(dataset, { ...checkHubOptions({ config, split, revision, via }), ...checkMap('hf', map) });
-}
-
-type Place = Omit<HubOptions<never, Scenario>, 'map'>;
-
-function checkHubOptions({ config, split, revision, via }: { [K in keyof Place]: Place[K] | undefined }): Place {
-  for (const [name, value] of Object.entries({ config, split }))
-    if (value !== undefined && (typeof value !== 'string' || value === ''))
-      throw bad(`${name} of hf must be a text`, value, `pass { ${name}: '…' }, or leave it out`);
-  if (revision !== undefined && !/^[0-9a-f]{40}$/.test(revision))
-    throw bad(
-      'revision of hf must be a commit of 40 hexadecimal digits',
-      revision,
-      'copy it from the page of the data set',
-    );
-  if (![undefined, 'rows', 'parquet'].includes(via))
-    throw bad("via of hf must be 'rows' or 'parquet'", via, "pass 'parquet' for many rows");
-  const given = Object.entries({ config, split, revision, via }).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given);
+  return hubSource(dataset, checked);
 }
 
 function checkFile(of: string, file: string | URL): string | URL {
-  if (file instanceof URL ? file.protocol === 'file:' : typeof file === 'string' && file !== '') return file;
+  if (file instanceof URL ? file.protocol === 'file:' : isText(file)) return file;
   throw bad(`${of} must be given a path or a file URL`, file, `pass a path such as 'data/questions.${of}'`);
 }
 
-function checkMap<R, S>(of: string, map: MapOptions<R, S>['map']): MapOptions<R, S> {
-  if (map === undefined) return {};
-  if (typeof map === 'function') return { map };
-  throw bad(`map of ${of} must be a function`, map, 'pass (row, index) => ({ ...row, id: String(index) })');
-}
-
 function bad(rule: string, found: unknown, remedy: string): TemperError {
-  const shown = (JSON.stringify(found) ?? String(found)).slice(0, 80);
-  return badConfig(`${rule}, got ${shown}; ${remedy}`);
+  return badConfig(`${rule}, got ${showValue(found)}; ${remedy}`);
 }

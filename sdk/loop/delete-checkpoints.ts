@@ -1,6 +1,6 @@
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { prune } from '../../store/records/retention/prune.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { anything, takes } from '../options/options.ts';
 import type { LoopRun } from './loop-run.ts';
 
 export interface DeleteCheckpointsOptions {
@@ -8,9 +8,13 @@ export interface DeleteCheckpointsOptions {
   bestCheckpointMetric?: string;
 }
 
+const checkOptions = takes<DeleteCheckpointsOptions>('model.deleteCheckpoints', {
+  bestCheckpointMetric: anything.optional(),
+});
+
 /** Manifests, rollouts and evaluations stay; what a step under way or a fork needs stays too. */
 export async function deleteCheckpoints(run: LoopRun, options: DeleteCheckpointsOptions): Promise<void> {
-  const { bestCheckpointMetric } = checkOptions('model.deleteCheckpoints', options);
+  const { bestCheckpointMetric } = checkOptions(options);
   if (bestCheckpointMetric?.startsWith('train/')) throw notOfTraining(bestCheckpointMetric);
   const metric = (bestCheckpointMetric ?? 'reward').replace(/^val\//, '');
   // Without an evaluation nothing is best; only who names a metric is told.

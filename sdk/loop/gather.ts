@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { Split } from './plan-loop.ts';
 import { ATTEMPTS_AT_ONCE } from '../../core/rules/run-defaults.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
+import { anything, must, oneOf, optional, takes, whole } from '../options/options.ts';
 import { toTrajectoryGroup } from './gathered-group.ts';
 import { findOrPlay, type AfterEach } from './play-group.ts';
 import { TrainableModel } from './trainable-model.ts';
@@ -27,15 +27,36 @@ export interface GatherOptions {
   onProgress?: (progress: GatherProgress) => void;
 }
 
+const HOW = {
+  model: must(
+    'the trainable model to sample from',
+    (model) => model instanceof TrainableModel,
+    'pass { model }',
+    () => 'another value',
+  ),
+  split: oneOf(['train', 'val'], 'pass one of these').optional(),
+  afterEach: anything.optional(),
+  concurrency: whole(1, `pass ${ATTEMPTS_AT_ONCE}`).optional(),
+  ...optional('pbarDesc', 'onProgress'),
+};
+
+const failures = must(
+  'a count of attempts or a share below 1',
+  (value) => typeof value === 'number' && value >= 0 && (value <= 1 || Number.isSafeInteger(value)),
+  'pass 0.1 for a tenth',
+).optional();
+
+const checkOptions = takes<GatherOptions>('gatherTrajectoryGroups', { ...HOW, maxExceptions: failures });
+
 /** In the order given; groups that afterEach took out are missing. */
 export async function gatherTrajectoryGroups(
   groups: Iterable<TrajectoryGroup>,
   options: GatherOptions,
 ): Promise<TrajectoryGroup[]> {
-  checkOptions('gatherTrajectoryGroups', options);
+  checkOptions(options);
   const all = [...groups];
   const { model, split = 'train', afterEach = null } = options;
-  checkGroups(all, options);
+  checkGroups(all);
   const { run } = model;
   const policy = run.checkpoint;
   const first = run.gathered[split];
@@ -154,17 +175,7 @@ class Tally {
   }
 }
 
-function checkGroups(groups: readonly TrajectoryGroup[], options: GatherOptions): void {
-  const { model, maxExceptions = 0, split = 'train', concurrency } = options;
-  checkCount('concurrency', concurrency, { least: 1, example: ATTEMPTS_AT_ONCE });
-  if (!(maxExceptions >= 0) || (maxExceptions > 1 && !Number.isSafeInteger(maxExceptions)))
-    throw badConfig(
-      `maxExceptions must be a count of attempts or a share below 1, got ${maxExceptions}; pass 0.1 for a tenth`,
-    );
-  if (split !== 'train' && split !== 'val')
-    throw badConfig(`split must be train or val, got ${JSON.stringify(split)}; pass one of these`);
-  if (!(model instanceof TrainableModel))
-    throw badConfig('gatherTrajectoryGroups must be given the trainable model to sample from; pass { model }');
+function checkGroups(groups: readonly TrajectoryGroup[]): void {
   const finished = groups.findIndex(({ attempts }) => attempts.length === 0);
   if (finished < 0) return;
   throw badConfig(
@@ -180,6 +191,13 @@ export interface BatchOptions extends Omit<GatherOptions, 'maxExceptions'> {
   skipBatches?: number;
 }
 
+const checkBatches = takes<BatchOptions>('trajectoryGroupBatches', {
+  ...HOW,
+  batchSize: whole(1, 'pass 8'),
+  maxBatchExceptions: failures,
+  skipBatches: whole(0, 'pass 0').optional(),
+});
+
 /**
  * Groups in batches of the order given, one gathered after the other: a batch that began before the one before it was
  * trained would be sampled by another policy than the one that it trains.
@@ -188,10 +206,7 @@ export function trajectoryGroupBatches(
   groups: Iterable<TrajectoryGroup>,
   options: BatchOptions,
 ): AsyncGenerator<TrajectoryGroup[]> {
-  checkOptions('trajectoryGroupBatches', options);
-  checkCount('batchSize', options.batchSize, { least: 1, example: 8 });
-  checkCount('skipBatches', options.skipBatches, { least: 0, example: 0 });
-  return batches([...groups], options);
+  return batches([...groups], checkBatches(options));
 }
 
 async function* batches(

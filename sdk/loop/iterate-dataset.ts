@@ -1,6 +1,6 @@
 import { permutation } from '../../core/plan/deal.ts';
 import { deriveSeed } from '../../core/numbers/seeds.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
+import { anything, takes, whole } from '../options/options.ts';
 
 export interface DatasetBatch<T> {
   items: T[];
@@ -18,16 +18,19 @@ export interface IterateDatasetOptions {
   seed?: number;
 }
 
+const checkOptions = takes<IterateDatasetOptions>('iterateDataset', {
+  groupsPerStep: whole(1, 'pass 8').optional(),
+  numEpochs: whole(0, 'pass 1').optional(),
+  initialStep: whole(0, 'pass 0').optional(),
+  seed: anything.optional(),
+});
+
 /** Batches of a data set. Their order depends only on seed and epoch, so a restarted script gets the same ones. */
 export function iterateDataset<T>(
   dataset: readonly T[],
   options: IterateDatasetOptions = {},
 ): Generator<DatasetBatch<T>> {
-  checkOptions('iterateDataset', options);
-  const { groupsPerStep = 1, numEpochs = 1, initialStep = 0, seed = 1 } = options;
-  checkCount('groupsPerStep', groupsPerStep, { least: 1, example: 8 });
-  checkCount('numEpochs', numEpochs, { least: 0, example: 1 });
-  checkCount('initialStep', initialStep, { least: 0, example: 0 });
+  const { groupsPerStep = 1, numEpochs = 1, initialStep = 0, seed = 1 } = checkOptions(options);
   return batches(dataset, { groupsPerStep, numEpochs, initialStep, seed });
 }
 

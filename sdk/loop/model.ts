@@ -1,12 +1,17 @@
 /** A model that is not trained: a baseline, an opponent, a simulated user. */
 import OpenAI from 'openai';
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { given, optional, takes } from '../options/options.ts';
 import { checkBaseUrl, clientFor } from '../../play/connections/providers.ts';
 import { addressOf } from '../../play/transports/model-client.ts';
 import type { ModelOptions } from './model-options.ts';
 import { askOther, askedBody } from './policy-calls.ts';
 import { playingAttempt } from './playing-attempt.ts';
+
+const checkOptions = takes<ModelOptions>('Model', {
+  ...given('name', 'project'),
+  ...optional('config', 'inferenceBaseUrl', 'inferenceApiKey', 'inferenceModelName'),
+});
 
 /** Any model behind an OpenAI-compatible endpoint: a baseline, an opponent, a simulated user. */
 export class Model {
@@ -18,7 +23,7 @@ export class Model {
   inferenceModelName: string | undefined;
 
   constructor(options: ModelOptions) {
-    checkOptions('Model', options);
+    checkOptions(options);
     this.name = options.name;
     this.project = options.project;
     this.config = options.config ?? null;

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { badConfig } from '../../core/contract/failures.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
+import { amount, optional, takes, whole } from '../options/options.ts';
 import { playingAttempt } from './playing-attempt.ts';
 
 export interface RetryOptions {
@@ -13,6 +12,13 @@ export interface RetryOptions {
   onRetry?: (error: unknown, attempt: number) => void;
 }
 
+const checkOptions = takes<RetryOptions>('retry', {
+  maxAttempts: whole(1, 'pass 3').optional(),
+  delayMs: amount('correct or remove it').optional(),
+  backoffFactor: amount('correct or remove it').optional(),
+  ...optional('shouldRetry', 'onRetry'),
+});
+
 /**
  * The same function, tried again where it throws. In an attempt that has ended (its time, its calls, an outage) nothing
  * is tried again: no call of it would be answered.
@@ -21,7 +27,7 @@ export function retry<A extends unknown[], T>(
   fn: (...args: A) => T | Promise<T>,
   options: RetryOptions = {},
 ): (...args: A) => Promise<T> {
-  checkRetry(options);
+  checkOptions(options);
   const { maxAttempts = 3, delayMs = 250, backoffFactor = 2, shouldRetry = () => true, onRetry } = options;
   return async (...args) => {
     for (let attempt = 1, waitMs = delayMs; ; attempt++, waitMs *= backoffFactor) {
@@ -35,12 +41,4 @@ export function retry<A extends unknown[], T>(
       }
     }
   };
-}
-
-function checkRetry(options: RetryOptions): void {
-  const { maxAttempts, delayMs, backoffFactor } = checkOptions('retry', options);
-  checkCount('maxAttempts', maxAttempts, { least: 1, example: 3 });
-  for (const [name, value] of Object.entries({ delayMs, backoffFactor }))
-    if (value !== undefined && !(Number.isFinite(value) && value >= 0))
-      throw badConfig(`${name} of retry must be a number of at least 0, got ${value}; correct or remove it`);
 }

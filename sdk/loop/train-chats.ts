@@ -5,20 +5,13 @@ import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { planLoopTraining } from './plan-loop.ts';
 import { otherPolicies } from '../../core/rules/roles.ts';
 import { planRendering } from '../../core/rules/supervised.ts';
-import { checkOptions } from '../options/check-options.ts';
 import type { LoopRun } from './loop-run.ts';
 import { takeStep, type TrainedStep } from './take-step.ts';
-import { readSettings, type Chat, type TrainSftOptions } from './train-settings.ts';
+import { checkTrainSft, readSettings, type Chat, type TrainSftOptions } from './train-settings.ts';
 
 /** Always the next step: chats do not say which step they are for, as gathered groups do. */
 export async function trainChats(run: LoopRun, chats: readonly Chat[], options: TrainSftOptions): Promise<TrainedStep> {
-  const {
-    turns = 'all',
-    overlong = 'mask',
-    maxExampleTokens,
-    heldOut = [],
-    ...given
-  } = checkOptions('model.trainSft', options);
+  const { turns = 'all', overlong = 'mask', maxExampleTokens, heldOut = [], ...given } = checkTrainSft(options);
   if (chats.length === 0) throw noChats(run);
   const [other] = otherPolicies(run.config);
   if (other !== undefined) throw severalPolicies(run, other);

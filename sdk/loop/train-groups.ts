@@ -15,14 +15,13 @@ import { judgedKey, skippedKey } from '../../store/layout.ts';
 import { readCommit } from '../../store/records/runs/run-reader.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { AttemptRecord, Judged } from '../../store/records/groups/trajectories.ts';
-import { checkOptions } from '../options/check-options.ts';
 import { nameChoices } from '../../play/recorder/turns.ts';
 import { explanationOf, rewardOf, roleRewardsOf } from './attempt-trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
 import { tellWarnings } from './loop-state.ts';
 import { conflict, finish, takeStep, type TrainedStep } from './take-step.ts';
-import { readSettings, type TrainSettings, type TrainOptions } from './train-settings.ts';
+import { checkTrain, readSettings, type TrainSettings, type TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 import { rewardsOfTurns } from './trajectory-record.ts';
 import type { Trajectory } from './trajectory.ts';
@@ -32,7 +31,7 @@ export async function trainGroups(
   groups: readonly TrajectoryGroup[],
   options: TrainOptions,
 ): Promise<TrainedStep> {
-  checkOptions('model.train', options);
+  checkTrain(options);
   const given = groups.map((group) => findOrigin(run, group, 'train'));
   const step = findStep(run, given, options);
   const settings = await readSettings(run, options, { groups: groups.length });

@@ -9,6 +9,7 @@ import {
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { roleTrainOptions } from '../../core/rules/roles.ts';
 import { defaultRunConfig, type RunOptions } from '../../core/rules/run-defaults.ts';
+import { amount, anything, optional, takes, whole } from '../options/options.ts';
 import type { LoopRun } from './loop-run.ts';
 import type { Messages, Tools } from './trajectory.ts';
 import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
@@ -43,6 +44,23 @@ export interface TrainSftOptions extends Pick<
   /** Chats that are only scored, after the step. */
   heldOut?: Iterable<Chat>;
 }
+
+/** Every field of a step's configuration but the adapter's, which the model has. `readSettings` checks their values. */
+const OF_TRAINING = optional(...TrainConfigSchema.omit({ lora: true }).keyof().options);
+
+const LEARNING_RATE = { learningRate: amount('pass 5e-5').optional() };
+
+export const checkTrain = takes<TrainOptions>('model.train', {
+  ...OF_TRAINING,
+  ...LEARNING_RATE,
+  minimumGroupSize: whole(2, 'pass 2 (an advantage is relative to its group)').optional(),
+  allowEmptyStep: anything.optional(),
+});
+
+export const checkTrainSft = takes<TrainSftOptions>('model.trainSft', {
+  ...LEARNING_RATE,
+  ...optional('turns', 'overlong', 'maxExampleTokens', 'heldOut', 'optimizer', 'microBatchTokens', 'packing'),
+});
 
 /** A conversation whose assistant messages are trained. */
 export interface Chat {
@@ -86,12 +104,6 @@ export async function readSettings(
   if (issue !== undefined)
     throw badConfig(
       `${name} has an invalid option${['', ...issue.path].join(' ')} (${issue.message}); see docs/imperative-api.md for the available options`,
-    );
-  if (!(Number.isFinite(learningRate) && learningRate >= 0))
-    throw badConfig(`learningRate must be a number of at least 0, got ${learningRate}; pass 5e-5`);
-  if (!Number.isSafeInteger(minimumGroupSize) || minimumGroupSize < 2)
-    throw badConfig(
-      `minimumGroupSize must be a whole number of at least 2 (an advantage is relative to its group), got ${minimumGroupSize}; pass 2`,
     );
   return { learningRate, minimumGroupSize, allowEmptyStep, train: filled };
 }

@@ -5,7 +5,7 @@
 import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import type { Checkpoint } from '../../core/contract/contract.ts';
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { given, optional, takes } from '../options/options.ts';
 import { findModelRolesProblem } from '../roles/check-roles.ts';
 import type { Backend } from './backend.ts';
 import type { DeleteCheckpointsOptions } from './delete-checkpoints.ts';
@@ -16,6 +16,11 @@ import type { TrainedStep } from './take-step.ts';
 import type { Chat, TrainOptions, TrainSftOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
 
+const checkOptions = takes<TrainableModelOptions>('TrainableModel', {
+  ...given('name', 'project', 'baseModel'),
+  ...optional('config', 'seed', 'lora', 'adapter', 'roles', 'competing', 'rollout'),
+});
+
 export class TrainableModel extends PolicyModel {
   readonly baseModel: string;
   readonly #options: TrainableModelOptions;
@@ -24,7 +29,7 @@ export class TrainableModel extends PolicyModel {
   #parent: Checkpoint | null = null;
 
   constructor(options: TrainableModelOptions) {
-    super(asModel(checkOptions('TrainableModel', options)));
+    super(asModel(checkOptions(options)));
     this.#options = options;
     this.baseModel = options.baseModel;
     if (!NAME_PATTERN.test(this.runName)) throw badName(this.runName);

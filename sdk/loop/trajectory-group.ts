@@ -1,5 +1,5 @@
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { anything, takes } from '../options/options.ts';
 import { Trajectory, type Metadata } from './trajectory.ts';
 
 /** The context of an attempt, the same in every repetition. */
@@ -31,6 +31,8 @@ export interface TrajectoryGroupOptions {
   metadata?: Metadata;
 }
 
+const checkOptions = takes<TrajectoryGroupOptions>('TrajectoryGroup', { metadata: anything.optional() });
+
 /** Attempts of one scenario: as functions until they are gathered, as trajectories after that. */
 export class TrajectoryGroup implements Iterable<Trajectory> {
   trajectories: Trajectory[];
@@ -40,7 +42,7 @@ export class TrajectoryGroup implements Iterable<Trajectory> {
   exceptions: AttemptException[] = [];
 
   constructor(members: Iterable<Trajectory | Attempt>, options: TrajectoryGroupOptions = {}) {
-    const { metadata } = checkOptions('TrajectoryGroup', options);
+    const { metadata } = checkOptions(options);
     const all = [...members];
     this.trajectories = all.filter((member) => member instanceof Trajectory);
     this.attempts = all.filter((member) => typeof member === 'function');

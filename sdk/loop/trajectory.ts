@@ -2,7 +2,7 @@
 import type OpenAI from 'openai';
 
 import type { Metrics } from '../../core/numbers/statistics.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { given, optional, takes } from '../options/options.ts';
 import { CHOICE_TAG } from '../../play/recorder/answer.ts';
 
 export type Message = OpenAI.Chat.Completions.ChatCompletionMessageParam;
@@ -49,6 +49,11 @@ export interface TrajectoryInit {
   origin?: Origin | null;
 }
 
+const checkInit = takes<TrajectoryInit>('Trajectory', {
+  ...given('messagesAndChoices', 'reward'),
+  ...optional('tools', 'turnRewards', 'metrics', 'metadata', 'logs', 'additionalHistories', 'explanation', 'origin'),
+});
+
 export class Trajectory {
   messagesAndChoices: MessagesAndChoices;
   tools: Tools | null;
@@ -64,7 +69,7 @@ export class Trajectory {
   origin: Origin | null;
 
   constructor(init: TrajectoryInit) {
-    checkOptions('Trajectory', init);
+    checkInit(init);
     this.messagesAndChoices = init.messagesAndChoices;
     this.tools = init.tools ?? null;
     this.reward = init.reward;

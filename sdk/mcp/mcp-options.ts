@@ -1,8 +1,7 @@
 /** Options of `mcp`, checked when an agent's file is loaded. */
-import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import type { ToolSelection } from '../../play/mcp/list-tools.ts';
 import type { ServerSpec } from '../../play/mcp/server-spec.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
+import { type Shape, areTexts, areTextsByName, flag, isText, must, takes, whole } from '../options/options.ts';
 
 export interface McpLimits {
   /** A process, or a session, for each attempt: for servers that have state. By default a worker has one for all. */
@@ -53,70 +52,103 @@ export interface ServerSettings {
 
 const PREFIX = /^[A-Za-z0-9_-]{0,32}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const hidden = (): string => '…';
+
+const LIMITS: Shape<McpLimits> = {
+  isolate: flag.optional(),
+  replay: flag.optional(),
+  prefix: must(
+    `text that matches ${PREFIX.source}`,
+    (value) => typeof value === 'string' && PREFIX.test(value),
+    "pass 'files_'",
+  ).optional(),
+  only: must(
+    'a list of names of tools',
+    (value) => areTexts(value) && value.length > 0,
+    "pass ['read_file']",
+  ).optional(),
+  resources: flag.optional(),
+  maxResultBytes: whole(100, 'pass 100000').optional(),
+  startTimeoutMs: whole(1, 'pass 30000').optional(),
+  callTimeoutMs: whole(1, 'pass 60000').optional(),
+  idleMs: whole(1, 'pass 300000').optional(),
+};
+
+const RULES = {
+  rules: [
+    ({ isolate = false, replay = false }: McpLimits) =>
+      replay && !isolate ? 'replay of mcp has no effect without isolate; pass isolate: true' : null,
+  ],
+};
+
+const checkCommand = takes<McpCommandOptions>(
+  'mcp',
+  {
+    command: must(
+      'the name of a program',
+      (value) => isText(value) && !value.includes('\0'),
+      "pass 'npx', and the rest as args",
+    ),
+    args: must('a list of texts', areTexts, "pass ['-y', 'some-server']").optional(),
+    env: must(
+      'names of variables, or texts by name',
+      (value) => areVariables(value) || areTextsByName(value),
+      "pass ['GITHUB_TOKEN']",
+      hidden,
+    ).optional(),
+    ...LIMITS,
+  },
+  RULES,
+);
+
+const checkUrl = takes<McpUrlOptions>(
+  'mcp',
+  {
+    url: must('an http(s) URL without a password', isAddress, "pass 'http://127.0.0.1:3001/mcp'"),
+    headers: must('texts by name', areHeaders, "pass { 'x-team': 'red' }", hidden).optional(),
+    keyVariable: must(
+      'the name of a variable',
+      (value) => areVariables([value]),
+      "pass 'GITHUB_TOKEN'",
+      hidden,
+    ).optional(),
+    ...LIMITS,
+  },
+  RULES,
+);
 
 export function parseOptions(options: McpCommandOptions | McpUrlOptions): ServerSettings {
   const { url, headers, keyVariable } = (options ?? {}) as Partial<McpUrlOptions>;
   const isUrl = [url, headers, keyVariable].some((given) => given !== undefined);
-  const limits = checkLimits(checkOptions(isUrl ? 'mcp.url' : 'mcp', options));
-  const { only, prefix = '', resources = false, replay = false, maxResultBytes = 100_000 } = limits;
   const place = isUrl ? parseUrl(options as McpUrlOptions) : parseCommand(options as McpCommandOptions);
+  const { only, prefix = '', resources = false, replay = false, maxResultBytes = 100_000 } = options;
+  const { isolate = false, startTimeoutMs = 30_000, callTimeoutMs = 60_000, idleMs = 300_000 } = options;
   return {
-    spec: { ...place, ...parseLife(limits) },
+    spec: { ...place, isolate, startTimeoutMs, callTimeoutMs, idleMs },
     selection: { prefix, only: only === undefined ? null : [...only], resources },
     replay,
     maxResultBytes,
   };
 }
 
-function parseLife(limits: McpLimits) {
-  const { isolate = false, replay = false } = limits;
-  const { startTimeoutMs = 30_000, callTimeoutMs = 60_000, idleMs = 300_000 } = limits;
-  if (replay && !isolate) throw bad('replay of mcp has no effect without isolate', replay, 'pass isolate: true');
-  return { isolate, startTimeoutMs, callTimeoutMs, idleMs };
+function parseCommand(options: McpCommandOptions) {
+  const { command, args = [], env = {} } = checkCommand(options);
+  const variables = areVariables(env) ? { passed: [...env], env: {} } : { passed: [], env: { ...env } };
+  return { kind: 'command', command, args: [...args], ...variables } as const;
 }
 
-function checkLimits(options: McpLimits): McpLimits {
-  const { prefix = '', only, isolate, replay, resources } = options;
-  const { startTimeoutMs, callTimeoutMs, idleMs, maxResultBytes } = options;
-  for (const [name, value] of Object.entries({ isolate, replay, resources }))
-    if (value !== undefined && typeof value !== 'boolean')
-      throw bad(`${name} of mcp must be true or false`, value, `pass { ${name}: true }`);
-  if (typeof prefix !== 'string' || !PREFIX.test(prefix))
-    throw bad(`prefix of mcp must match ${PREFIX.source}`, prefix, "pass 'files_'");
-  if (only !== undefined && (!isTexts(only) || only.length === 0))
-    throw bad('only of mcp must be a list of names of tools', only, "pass ['read_file']");
-  checkCount('startTimeoutMs of mcp', startTimeoutMs, { least: 1, example: 30_000 });
-  checkCount('callTimeoutMs of mcp', callTimeoutMs, { least: 1, example: 60_000 });
-  checkCount('idleMs of mcp', idleMs, { least: 1, example: 300_000 });
-  checkCount('maxResultBytes of mcp', maxResultBytes, { least: 100, example: 100_000 });
-  return options;
+function parseUrl(options: McpUrlOptions) {
+  const { url, headers = {}, keyVariable = null } = checkUrl(options);
+  return { kind: 'url', url: new URL(url).href, headers: { ...headers }, keyVariable } as const;
 }
 
-function parseCommand({ command, args = [], env = {} }: McpCommandOptions) {
-  if (typeof command !== 'string' || command === '' || command.includes('\0'))
-    throw bad('command of mcp must be the name of a program', command, "pass 'npx', and the rest as args");
-  if (!isTexts(args)) throw bad('args of mcp must be a list of texts', args, "pass ['-y', 'some-server']");
-  return { kind: 'command', command, args: [...args], ...parseEnvironment(env) } as const;
-}
-
-function parseEnvironment(env: unknown): { passed: string[]; env: Record<string, string> } {
-  if (isNamesOfVariables(env)) return { passed: [...env], env: {} };
-  if (isTextsByName(env)) return { passed: [], env: { ...env } };
-  throw bad('env of mcp must be names of variables, or texts by name', '…', "pass ['GITHUB_TOKEN']");
-}
-
-function parseUrl({ url, headers = {}, keyVariable }: McpUrlOptions) {
-  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
-    throw bad('url of mcp must be an http(s) URL without a password', url, "pass 'http://127.0.0.1:3001/mcp'");
-  if (!areHeaders(headers)) throw bad('headers of mcp must be texts by name', '…', "pass { 'x-team': 'red' }");
-  if (keyVariable !== undefined && !isNamesOfVariables([keyVariable]))
-    throw bad('keyVariable of mcp must be the name of a variable', '…', "pass 'GITHUB_TOKEN'");
-  return { kind: 'url', url: parsed.href, headers: { ...headers }, keyVariable: keyVariable ?? null } as const;
+function isAddress(value: unknown): boolean {
+  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null;
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
 }
 
 function areHeaders(headers: unknown): boolean {
-  if (!isTextsByName(headers)) return false;
+  if (!areTextsByName(headers)) return false;
   try {
     new Headers(headers).keys();
     return true;
@@ -126,20 +158,6 @@ function areHeaders(headers: unknown): boolean {
   }
 }
 
-function isTextsByName(value: unknown): value is Readonly<Record<string, string>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && isTexts(Object.values(value));
-}
-
-function isNamesOfVariables(value: unknown): value is readonly string[] {
-  return isTexts(value) && value.every((name) => VARIABLE.test(name));
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string' && !each.includes('\0'));
-}
-
-/** Values that may be secret are not shown. */
-function bad(rule: string, value: unknown, remedy: string): TemperError {
-  const shown = (JSON.stringify(value) ?? String(value)).slice(0, 100);
-  return badConfig(`${rule}, got ${shown}; ${remedy}`);
+function areVariables(value: unknown): value is readonly string[] {
+  return areTexts(value) && value.every((name) => VARIABLE.test(name));
 }

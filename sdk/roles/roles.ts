@@ -1,8 +1,8 @@
 /** Players of an agent's roles: `roles: { white: policy(), user: frozen('openai/gpt-5-mini'), past: league({ every: 10 }) }`. */
-import { badConfig } from '../../core/contract/failures.ts';
+import { badConfig, showValue } from '../../core/contract/failures.ts';
 import { MAIN_POLICY, ROLE_NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import type { FrozenPlayer, LeaguePlayer, PolicyPlayer } from '../../play/roles/role-definition.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
+import { must, takes, whole } from '../options/options.ts';
 
 export interface LeagueOptions {
   /** A checkpoint joins after so many steps. */
@@ -13,11 +13,19 @@ export interface LeagueOptions {
   of?: string;
 }
 
-const MOST_KEPT = 64;
+const isPolicyName = (value: unknown): boolean => typeof value === 'string' && ROLE_NAME_PATTERN.test(value);
+const POLICY_NAME = `lower case letters, digits, _ and - (${ROLE_NAME_PATTERN.source})`;
+
+const checkOptions = takes<LeagueOptions>('league', {
+  every: whole(1, 'pass 10'),
+  keep: whole(1, 'pass 5', 64),
+  of: must(POLICY_NAME, isPolicyName, 'rename it').optional(),
+});
 
 /** A role that the run trains. Roles with one name share a policy; without a name it is the run's own. */
 export function policy(name: string = MAIN_POLICY): PolicyPlayer {
-  return Object.freeze({ kind: 'policy', policy: checkPolicyName('policy', name) });
+  if (isPolicyName(name)) return Object.freeze({ kind: 'policy', policy: name });
+  throw badConfig(`policy must be named by ${POLICY_NAME}, got ${showValue(name)}; rename it`);
 }
 
 /** A role that is never trained: a hosted model as `provider/model`, or a checkpoint of the store as `RUN@STEP`. */
@@ -31,16 +39,6 @@ export function frozen(player: string): FrozenPlayer {
 
 /** A role that older checkpoints of this run play. Those that the trained roles rarely beat are drawn more often. */
 export function league(options: LeagueOptions): LeaguePlayer {
-  const { every, keep, of = MAIN_POLICY } = checkOptions('league', options);
-  checkCount('every of league', every, { least: 1, example: 10 });
-  checkCount('keep of league', keep, { least: 1, example: 5 });
-  if (keep > MOST_KEPT) throw badConfig(`keep of league must be at most ${MOST_KEPT}, got ${keep}; pass 5`);
-  return Object.freeze({ kind: 'league', of: checkPolicyName('of of league', of), every, keep });
-}
-
-function checkPolicyName(what: string, name: unknown): string {
-  if (typeof name === 'string' && ROLE_NAME_PATTERN.test(name)) return name;
-  throw badConfig(
-    `${what} must be named by lower case letters, digits, _ and - (${ROLE_NAME_PATTERN.source}), got ${JSON.stringify(name)}; rename it`,
-  );
+  const { every, keep, of = MAIN_POLICY } = checkOptions(options);
+  return Object.freeze({ kind: 'league', of, every, keep });
 }

@@ -1,7 +1,5 @@
 /** `ruler({ judge, rubric })`: the reward of an agent whose attempts a judge compares. */
-import { badConfig } from '../../core/contract/failures.ts';
-import { isWeight } from '../../core/rules/given-values.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { amount, anything, must, takes, textUpTo, weights, whole } from '../options/options.ts';
 import { resolveJudge, type JudgeEndpoint } from './judge-endpoint.ts';
 import { DEFAULT_RUBRIC } from '../../store/records/judging/prompt.ts';
 import { LEAST_MAX_CHARS, RULER, type Ruler } from '../../play/judge/ruler.ts';
@@ -24,64 +22,48 @@ export interface RulerOptions {
 
 const OUR_PARAMETERS = new Set(['model', 'messages', 'stream', 'n']);
 const DEFAULT_MAX_CHARS = 40_000;
-const MAX_RUBRIC = 20_000;
+
+const checkOptions = takes<RulerOptions>(
+  'ruler',
+  {
+    judge: anything,
+    rubric: textUpTo(20_000, 'say what makes an attempt better than another').optional(),
+    weights: weights('ruler').optional(),
+    usdPerMillionInput: amount('pass US dollars').optional(),
+    usdPerMillionOutput: amount('pass US dollars').optional(),
+    maxCharsPerAttempt: whole(LEAST_MAX_CHARS, 'pass more').optional(),
+    request: must('an object of parameters', isParameters, 'pass for example { temperature: 0 }').optional(),
+  },
+  { rules: [findHalfPrice, findOurParameter] },
+);
 
 export function createRuler(options: RulerOptions): Ruler {
-  const complaint = findProblem(checkOptions('ruler', options));
-  if (complaint !== null) throw badConfig(complaint);
-  const { rubric = DEFAULT_RUBRIC, weights = { ruler: 1, agent: 0 }, request = {} } = options;
+  checkOptions(options);
+  const { judge, rubric = DEFAULT_RUBRIC, request = {}, maxCharsPerAttempt = DEFAULT_MAX_CHARS } = options;
+  const { usdPerMillionInput = null, usdPerMillionOutput = null } = options;
   return Object.freeze<Ruler>({
     [RULER]: true,
-    judge: resolveJudge(options.judge),
+    judge: resolveJudge(judge),
     rubric,
-    weights,
-    usdPerMillionInput: options.usdPerMillionInput ?? null,
-    usdPerMillionOutput: options.usdPerMillionOutput ?? null,
-    maxCharsPerAttempt: options.maxCharsPerAttempt ?? DEFAULT_MAX_CHARS,
+    weights: options.weights ?? { ruler: 1, agent: 0 },
+    usdPerMillionInput,
+    usdPerMillionOutput,
+    maxCharsPerAttempt,
     request,
   });
 }
 
-/** A JavaScript caller may pass values of any type. */
-function findProblem(options: object): string | null {
-  const given = options as Record<string, unknown>;
-  const { rubric } = given;
-  if (rubric !== undefined && (typeof rubric !== 'string' || rubric.trim() === '' || rubric.length > MAX_RUBRIC))
-    return `the rubric must be text of at most ${MAX_RUBRIC} characters; say what makes an attempt better than another`;
-  return findWeightsProblem(given['weights']) ?? findNumbersProblem(given) ?? findRequestProblem(given);
-}
-
-function findWeightsProblem(weights: unknown): string | null {
-  if (weights === undefined) return null;
-  const { ruler, agent, ...rest } = (weights ?? {}) as { ruler?: unknown; agent?: unknown };
-  const isGood = isWeight(ruler) && isWeight(agent) && Object.keys(rest).length === 0;
-  if (!isGood)
-    return 'weights must be { ruler, agent }, both numbers from 0 to 1000000; pass for example { ruler: 1, agent: 0.5 }';
-  return ruler > 0
+function findHalfPrice({ usdPerMillionInput: input, usdPerMillionOutput: output }: RulerOptions): string | null {
+  return (input === undefined) === (output === undefined)
     ? null
-    : 'the weight of the ruler must be more than 0, or the ruler has no effect; raise it, or remove reward';
+    : 'usdPerMillionInput and usdPerMillionOutput have an effect only together; pass both';
 }
 
-function findNumbersProblem(given: Record<string, unknown>): string | null {
-  const { usdPerMillionInput: input, usdPerMillionOutput: output, maxCharsPerAttempt: chars } = given;
-  const amounts = { usdPerMillionInput: input, usdPerMillionOutput: output };
-  const wrong = Object.entries(amounts).find(([, value]) => value !== undefined && !isAmount(value));
-  if (wrong !== undefined)
-    return `${wrong[0]} must be a number of at least 0, got ${JSON.stringify(wrong[1])}; pass US dollars`;
-  if ((input === undefined) !== (output === undefined))
-    return 'usdPerMillionInput and usdPerMillionOutput have an effect only together; pass both';
-  if (chars === undefined || (Number.isSafeInteger(chars) && Number(chars) >= LEAST_MAX_CHARS)) return null;
-  return `maxCharsPerAttempt must be a whole number of at least ${LEAST_MAX_CHARS}, got ${JSON.stringify(chars)}; pass more`;
+function isParameters(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function findRequestProblem({ request }: Record<string, unknown>): string | null {
-  if (request === undefined) return null;
-  if (typeof request !== 'object' || request === null || Array.isArray(request))
-    return 'request must be an object of parameters; pass for example { temperature: 0 }';
+function findOurParameter({ request = {} }: RulerOptions): string | null {
   const ours = Object.keys(request).find((name) => OUR_PARAMETERS.has(name));
   return ours === undefined ? null : `request must not set ${ours}, which ruler sets itself; remove it`;
-}
-
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }

@@ -1,7 +1,6 @@
 /** A judge by its address: an OpenAI-compatible endpoint that the agent's file names. */
 import { withoutSlash } from '../../core/names/addresses.ts';
-import { badConfig } from '../../core/contract/failures.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { anything, must, takes } from '../options/options.ts';
 import { checkBaseUrl } from '../../play/connections/providers.ts';
 import { resolveJudgeName, type JudgeModel } from '../../play/judge/judge-model.ts';
 
@@ -16,24 +15,34 @@ export interface JudgeEndpoint {
   readonly keyVariable?: string;
 }
 
-export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
-  return typeof judge === 'string' ? resolveJudgeName(judge) : resolveEndpoint(judge);
-}
+const MODEL = /^[\w.:@/~+-]{1,120}$/;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** Its address is nowhere but in the process that asks: what a judge is called stands under hashes. */
-function resolveEndpoint(endpoint: JudgeEndpoint): JudgeModel {
-  const { baseUrl, model, name = 'endpoint', keyVariable } = checkOptions('ruler.judge', endpoint);
-  const { host } = new URL(checkBaseUrl("the judge's baseUrl", baseUrl));
-  if (typeof model !== 'string' || !/^[\w.:@/~+-]{1,120}$/.test(model))
-    throw badConfig(`the judge's model must be the name of a model at ${host}, got ${JSON.stringify(model)}; pass it`);
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name))
-    throw badConfig(`the judge's name must be letters, digits and ._-, got ${JSON.stringify(name)}; pass another one`);
+const checkEndpoint = takes<JudgeEndpoint>(
+  'ruler.judge',
+  {
+    baseUrl: anything,
+    model: must('the name of a model', (value) => typeof value === 'string' && MODEL.test(value), 'pass it'),
+    name: must(
+      'letters, digits and ._-',
+      (value) => typeof value === 'string' && NAME.test(value),
+      'pass another one',
+    ).optional(),
+    keyVariable: anything.optional(),
+  },
+  { owner: () => 'the judge' },
+);
+
+/** An endpoint's address is nowhere but in the process that asks: what a judge is called stands under hashes. */
+export function resolveJudge(judge: string | JudgeEndpoint): JudgeModel {
+  if (typeof judge === 'string') return resolveJudgeName(judge);
+  const { baseUrl, model, name = 'endpoint', keyVariable = null } = checkEndpoint(judge);
   return {
     kind: 'hosted',
     name: `${name}/${model}`,
     model,
-    baseUrl: withoutSlash(baseUrl),
-    keyVariable: keyVariable ?? null,
+    baseUrl: withoutSlash(checkBaseUrl("the judge's baseUrl", baseUrl)),
+    keyVariable,
     maxTokensName: null,
   };
 }

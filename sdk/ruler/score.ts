@@ -9,7 +9,7 @@ import {
   storedVerdicts,
   type Score,
 } from '../../store/records/judging/verdicts.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { optional, takes } from '../options/options.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
 import { OutageClock } from '../../play/connections/clock.ts';
 import type { Conversation } from '../../store/records/judging/conversation.ts';
@@ -29,6 +29,10 @@ export interface ScoreContext {
   readonly callTimeoutMs?: number;
   readonly callRetryBudgetMs?: number;
 }
+
+const checkContext = takes<ScoreContext>('ruler.context', {
+  ...optional('store', 'engine', 'env', 'signal', 'callTimeoutMs', 'callRetryBudgetMs'),
+});
 
 export type RulerScore = { readonly id: string } & Score;
 
@@ -59,7 +63,7 @@ export async function scoreConversations(
   judged: Ruler,
   context: ScoreContext = {},
 ): Promise<Judgement> {
-  checkOptions('ruler.context', context);
+  checkContext(context);
   const { callTimeoutMs = DEFAULT_ROLLOUT.callTimeoutMs } = context;
   const { callRetryBudgetMs = DEFAULT_ROLLOUT.callRetryBudgetMs } = context;
   const { signal = new AbortController().signal, store, engine, env = process.env } = context;

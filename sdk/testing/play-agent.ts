@@ -2,7 +2,7 @@
 import { DEFAULT_ROLLOUT } from '../../core/rules/run-defaults.ts';
 import type { Agent, Scenario } from '../../play/agent.ts';
 import { outcomeOf, playSingle, type AttemptOutcome } from '../../play/single-attempt.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { given, optional, takes } from '../options/options.ts';
 import { ScriptedEngine, type ScriptedAnswers } from './scripted-engine.ts';
 import { badConfig } from '../../core/contract/failures.ts';
 import type { EngineConnection } from '../../play/connections/engine-connection.ts';
@@ -23,6 +23,11 @@ export interface PlayAgentOptions<S extends Scenario> {
   rules?: 'train' | 'eval';
 }
 
+const checkOptions = takes<PlayAgentOptions<Scenario>>('playAgent', {
+  ...given('scenario', 'answers'),
+  ...optional('hosted', 'seed', 'temperature', 'rules'),
+});
+
 export interface PlayedAgent extends AttemptOutcome {
   /** An answer was cut: the attempt would not be trained. */
   readonly truncated: boolean;
@@ -33,14 +38,7 @@ export async function playAgent<S extends Scenario>(
   agent: Agent<S>,
   options: PlayAgentOptions<S>,
 ): Promise<PlayedAgent> {
-  const {
-    scenario,
-    answers,
-    hosted = {},
-    seed = 1,
-    temperature = 1,
-    rules = 'train',
-  } = checkOptions('playAgent', options);
+  const { scenario, answers, hosted = {}, seed = 1, temperature = 1, rules = 'train' } = checkOptions(options);
   const engine = new ScriptedEngine(answers);
   const models = new ScriptedHosted(hosted);
   const playing = playSingle({

@@ -2,7 +2,7 @@
 import type OpenAI from 'openai';
 
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
-import { checkCount, checkOptions } from '../options/check-options.ts';
+import { given, optional, takes, whole } from '../options/options.ts';
 import { hasOutgrown } from '../../play/connections/ask-model.ts';
 import type { RewardTurn } from '../../play/recorder/turns.ts';
 import { runCall, type FunctionCall, type Once, type PlayedToolCall } from './run-call.ts';
@@ -43,6 +43,14 @@ export interface ToolLoopOptions {
   /** Goes into every request: `tool_choice`, `stop`, `temperature` … */
   request?: Omit<Request, 'model' | 'messages' | 'tools' | 'n' | 'stream' | 'max_tokens' | 'max_completion_tokens'>;
 }
+
+const checkOptions = takes<ToolLoopOptions>('toolLoop', {
+  ...given('messages', 'tools'),
+  maxTurns: whole(1, 'change it').optional(),
+  maxTokens: whole(1, 'pass 2000').optional(),
+  maxTokensPerTurn: whole(1, 'pass 500').optional(),
+  ...optional('concurrent', 'turnReward', 'request'),
+});
 
 /** The model's answer, and the results of its calls. */
 export interface PlayedTurn {
@@ -191,16 +199,12 @@ class Loop {
 }
 
 function checkLoop({ once, rewardTurn }: ToolLoopContext, options: ToolLoopOptions): void {
-  const { tools, maxTurns = DEFAULT_TURNS, turnReward } = checkOptions('toolLoop', options);
-  checkCount('maxTokens', options.maxTokens, { least: 1, example: 2000 });
-  checkCount('maxTokensPerTurn', options.maxTokensPerTurn, { least: 1, example: 500 });
+  const { tools, turnReward } = checkOptions(options);
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   const lasting = tools.find((tool) => tool.once);
   if (names.length === 0) throw refusal('there must be at least one tool, got none', 'call the model without a loop');
   if (twice !== undefined) throw refusal(`tools must have unique names, got ${twice} twice`, 'rename one');
-  if (!Number.isSafeInteger(maxTurns) || maxTurns < 1)
-    throw refusal(`maxTurns must be a whole number of at least 1, got ${maxTurns}`, 'change it');
   if (turnReward !== undefined && rewardTurn === undefined)
     throw refusal('turnReward has no effect because the context has no rewardTurn', "pass the rollout's context");
   if (lasting !== undefined && once === undefined)

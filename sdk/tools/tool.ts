@@ -1,6 +1,6 @@
 /** A tool as an agent writes it: what the model is told, how arguments are checked, and what a call does. */
 import { badConfig } from '../../core/contract/failures.ts';
-import { checkOptions } from '../options/check-options.ts';
+import { anything, must, optional, takes } from '../options/options.ts';
 
 /** JSON Schema; shown to the model as it is. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -54,16 +54,19 @@ export interface Tool {
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const checkDefinition = takes<ToolDefinition<never, unknown>>('tool', {
+  name: must(`text that matches ${NAME.source}`, (name) => typeof name === 'string' && NAME.test(name), 'rename it'),
+  run: anything,
+  ...optional('description', 'parameters', 'once', 'ends'),
+});
+
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {} };
 
 export function tool<T>(definition: ToolDefinition<T, ArgumentsSchema<T>> & { parameters: ArgumentsSchema<T> }): Tool;
 export function tool(definition: ToolDefinition<UncheckedArguments, JsonSchema>): Tool;
 export function tool(definition: ToolDefinition<never, unknown>): Tool {
-  const { name, description, run, once = false, ends = false } = checkOptions('tool', definition);
+  const { name, description, run, once = false, ends = false } = checkDefinition(definition);
   const parameters = (definition.parameters ?? NO_ARGUMENTS) as ArgumentsSchema<never> | JsonSchema;
-  if (!NAME.test(name)) {
-    throw badConfig(`a tool's name must match ${NAME.source}, got ${JSON.stringify(name)}; rename it`);
-  }
   const schema = isSchema(parameters) ? parameters : null;
   const shown = schema === null ? { ...parameters } : describe(schema, name);
   return {

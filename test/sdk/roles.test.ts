@@ -105,7 +105,7 @@ test.each([
   [() => policy('B'), /policy must be named by lower case letters/],
   [() => frozen(''), /frozen must be given a hosted model or a checkpoint/],
   [() => league({ every: 0, keep: 5 }), /every of league must be a whole number of at least 1/],
-  [() => league({ every: 1, keep: 65 }), /keep of league must be at most 64/],
+  [() => league({ every: 1, keep: 65 }), /keep of league must be a whole number from 1 to 64, got 65/],
 ])('a player that cannot be is refused', (define, refusal) => {
   expect(define).toThrow(refusal);
 });

@@ -242,7 +242,7 @@ test('an attempt that ended while a tool ran asks no more', async () => {
 test.each([
   ['no tools', {}, [], 'there must be at least one tool'],
   ['a name twice', {}, [search, search], 'got search twice'],
-  ['no turns', { maxTurns: 0 }, [search], 'maxTurns must be a whole number of at least 1, got 0'],
+  ['no turns', { maxTurns: 0 }, [search], 'maxTurns of toolLoop must be a whole number of at least 1, got 0'],
 ])('%s: refused', async (_, options, tools, words) => {
   const { failure } = await stage.play(['x'], tools, options);
   expect(failure).toContain(words);

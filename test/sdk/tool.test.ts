@@ -48,5 +48,5 @@ test.each([
 });
 
 test.each([['two words'], [''], ['ü'], ['x'.repeat(65)]])('the name %j is no tool’s', (name) => {
-  expect(() => tool({ name, run: () => 1 })).toThrow('must match');
+  expect(() => tool({ name, run: () => 1 })).toThrow('name of tool must be text that matches');
 });

@@ -2,7 +2,7 @@
 import { badConfig } from '../../core/contract/failures.ts';
 import type { Backend, OpenBackend } from '../../sdk/loop/backend.ts';
 import type { TrainableModel } from '../../sdk/loop/trainable-model.ts';
-import { checkCount, checkOptions } from '../../sdk/options/check-options.ts';
+import { anything, optional, takes, whole } from '../../sdk/options/options.ts';
 import type { Store } from '../../store/store.ts';
 import type { Held, LocalBackendOptions } from './hold-stack.ts';
 
@@ -16,6 +16,16 @@ export interface ForkOptions {
   notAfterStep?: number;
 }
 
+const checkOptions = takes<LocalBackendOptions>('LocalBackend', {
+  ...optional('folder', 'onEvent', 'env'),
+});
+
+const checkFork = takes<ForkOptions>('backend.forkCheckpoint', {
+  fromModel: anything,
+  fromProject: anything.optional(),
+  notAfterStep: whole(0, 'pass 40').optional(),
+});
+
 export class LocalBackend implements Backend {
   readonly #options: LocalBackendOptions;
   readonly #held = new Map<string, Promise<Held>>();
@@ -23,7 +33,7 @@ export class LocalBackend implements Backend {
   #store: Promise<Store> | null = null;
 
   constructor(options: LocalBackendOptions = {}) {
-    this.#options = checkOptions('LocalBackend', options);
+    this.#options = checkOptions(options);
   }
 
   /** Starts the local stack, or joins the running one. A second call returns the same backend. */
@@ -39,8 +49,7 @@ export class LocalBackend implements Backend {
 
   /** Starts the model from another model's adapter and optimizer state. Call it before `model.register`. */
   async forkCheckpoint(model: TrainableModel, options: ForkOptions): Promise<void> {
-    const { fromModel, fromProject, notAfterStep } = checkOptions('backend.forkCheckpoint', options);
-    checkCount('notAfterStep', notAfterStep, { least: 0, example: 40 });
+    const { fromModel, fromProject, notAfterStep } = checkFork(options);
     const { findNewestCheckpoint } = await import('../../store/records/runs/find-checkpoint.ts');
     const run = `${fromProject ?? model.project}.${fromModel}`;
     const store = await this.#openStore();

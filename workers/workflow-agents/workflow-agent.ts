@@ -1,8 +1,7 @@
 /** `temper-rl/temporal`: agents that are Temporal workflows of your own, played on workers of your own. */
-import { badConfig, type TemperError, showValue } from '../../core/contract/failures.ts';
 import type { Agent, RolloutContext, Scenario } from '../../play/agent.ts';
 import { defineAgent } from '../../sdk/agent/define-agent.ts';
-import { checkOptions } from '../../sdk/options/check-options.ts';
+import { anything, callable, given, isText, must, optional, takes, text } from '../../sdk/options/options.ts';
 import type { WorkflowAgentOptions } from './options.ts';
 
 export type {
@@ -16,12 +15,38 @@ export type {
 
 export { temperPlugin, type TemperPlugin } from './temper-plugin.ts';
 
+const named = text("pass a text such as 'support'", 'a name');
+const object = must('an object', (value) => typeof value === 'object' && value !== null, 'pass one').optional();
+const fn = callable('pass one').optional();
+
+const checkOptions = takes<WorkflowAgentOptions<Scenario>>('workflowAgent', {
+  ...given('name', 'scenarios'),
+  workflow: named,
+  taskQueue: named,
+  reward: anything,
+  ...optional('evalScenarios', 'spreadBy'),
+  args: fn,
+  memo: fn,
+  headers: fn,
+  interact: fn,
+  modelParams: object,
+  rerouteActivities: must(
+    'a list of activity types',
+    (value) => Array.isArray(value) && value.every(isText),
+    "pass ['refund']",
+  ).optional(),
+  sandboxQueue: named.optional(),
+  address: named.optional(),
+  namespace: named.optional(),
+  profile: named.optional(),
+  dataConverter: object,
+});
+
 /** Each attempt starts the workflow on the queue that your workers poll; the policy answers its model activities. */
 export function workflowAgent<S extends Scenario, Result = unknown>(
   options: WorkflowAgentOptions<S, Result>,
 ): Agent<S> {
-  checkOptions('workflowAgent', options);
-  checkKinds(options);
+  checkOptions(options);
   const { name, scenarios, evalScenarios, spreadBy, reward } = options;
   return defineAgent<S>({
     name,
@@ -35,51 +60,4 @@ export function workflowAgent<S extends Scenario, Result = unknown>(
       return playWorkflow(options, context);
     },
   } as Parameters<typeof defineAgent<S>>[0]);
-}
-
-interface Kind {
-  readonly is: (value: unknown) => boolean;
-  readonly rule: string;
-  readonly remedy: string;
-}
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
-const NAME: Kind = { is: isText, rule: 'a name', remedy: "pass a text such as 'support'" };
-const FUNCTION: Kind = { is: (value) => typeof value === 'function', rule: 'a function', remedy: 'pass one' };
-const OBJECT: Kind = {
-  is: (value) => typeof value === 'object' && value !== null,
-  rule: 'an object',
-  remedy: 'pass one',
-};
-const NAMES: Kind = {
-  is: (value) => Array.isArray(value) && value.every(isText),
-  rule: 'a list of activity types',
-  remedy: "pass ['refund']",
-};
-
-const KINDS = {
-  workflow: NAME,
-  taskQueue: NAME,
-  sandboxQueue: NAME,
-  address: NAME,
-  namespace: NAME,
-  profile: NAME,
-  args: FUNCTION,
-  memo: FUNCTION,
-  headers: FUNCTION,
-  interact: FUNCTION,
-  modelParams: OBJECT,
-  dataConverter: OBJECT,
-  rerouteActivities: NAMES,
-} as const satisfies Readonly<Record<string, Kind>>;
-
-function checkKinds<S extends Scenario, R>(options: WorkflowAgentOptions<S, R>): void {
-  for (const [name, { is, rule, remedy }] of Object.entries(KINDS) as [keyof typeof KINDS, Kind][]) {
-    const value = options[name];
-    if (value !== undefined && !is(value)) throw bad(`${name} of workflowAgent must be ${rule}`, value, remedy);
-  }
-}
-
-function bad(rule: string, value: unknown, remedy: string): TemperError {
-  return badConfig(`${rule}, got ${showValue(value)}; ${remedy}`);
 }

@@ -39,12 +39,15 @@ test('the rollout may return nothing, unless its own reward has a weight', () =>
 test.each<[object, RegExp]>([
   [{ pairwise: 'yes' }, /^pairwise of review must be true or false, got "yes"; pass true/],
   [{ comparisonsPerAttempt: 3 }, /^comparisonsPerAttempt of review has no effect without pairwise: true; add it/],
-  [{ pairwise: true, comparisonsPerAttempt: 1 }, /must be a whole number from 2 \(fewer leave attempts unconnected\)/],
+  [
+    { pairwise: true, comparisonsPerAttempt: 1 },
+    /must be a whole number from 2 to 100, got 1; .*fewer than 2 leave attempts unconnected/,
+  ],
   [{ reviewers: 0 }, /^reviewers of review must be a whole number from 1 to 100, got 0; pass/],
   [{ question: ' ' }, /^question of review must be text of at most 2000 characters, got " "; say/],
   [{ timeoutMs: 0 }, /^timeoutMs of review must be a whole number of milliseconds/],
   [{ timeoutMs: 9, onTimeout: 2 }, /^onTimeout of review must be 'drop' or a score from 0 to 1, got 2; pass/],
-  [{ weights: { review: 0, agent: 1 } }, /^the weight of the review must be more than 0/],
+  [{ weights: { review: 0, agent: 1 } }, /^weights of review must be .* review above 0/],
   [{ weights: { review: 1 } }, /^weights of review must be \{ review, agent \}/],
   [{ name: 'csat' }, /^review has the options .*, got name; correct/],
 ])('review(%j) is refused', (options, message) => {

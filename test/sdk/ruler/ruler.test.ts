@@ -83,19 +83,23 @@ test.each<[string, unknown, string]>([
     { judge: { baseUrl: 'https://me:key@x.com/v1', model: 'x' } },
     'without user, password, query or fragment',
   ],
-  ['a name that is none', { judge: { baseUrl: 'https://x.com', model: 'x', name: 'a b' } }, "the judge's name must be"],
+  [
+    'a name that is none',
+    { judge: { baseUrl: 'https://x.com', model: 'x', name: 'a b' } },
+    'name of the judge must be',
+  ],
   ['no model', { judge: { baseUrl: 'https://x.com/v1' } }, 'ruler.judge must be given model'],
   ['a typo', { ...good, rubrik: 'x' }, 'got rubrik; correct its name, or remove it'],
-  ['an empty rubric', { ...good, rubric: ' ' }, 'the rubric must be text'],
-  [
-    'weights without effect',
-    { ...good, weights: { ruler: 0, agent: 1 } },
-    'the weight of the ruler must be more than 0',
-  ],
-  ['half the weights', { ...good, weights: { ruler: 1 } }, 'weights must be { ruler, agent }'],
+  ['an empty rubric', { ...good, rubric: ' ' }, 'rubric of ruler must be text'],
+  ['weights without effect', { ...good, weights: { ruler: 0, agent: 1 } }, 'ruler above 0 (else it has no effect)'],
+  ['half the weights', { ...good, weights: { ruler: 1 } }, 'weights of ruler must be { ruler, agent }'],
   ['half a price', { ...good, usdPerMillionInput: 1 }, 'have an effect only together'],
   ['a negative price', { ...good, usdPerMillionInput: -1, usdPerMillionOutput: 1 }, 'must be a number of at least 0'],
-  ['a bound that leaves nothing', { ...good, maxCharsPerAttempt: 10 }, 'maxCharsPerAttempt must be a whole number'],
+  [
+    'a bound that leaves nothing',
+    { ...good, maxCharsPerAttempt: 10 },
+    'maxCharsPerAttempt of ruler must be a whole number',
+  ],
   ['messages of its own', { ...good, request: { messages: [] } }, 'must not set messages'],
 ])('%s is refused', (_, options, complaint) => {
   expect(() => createRuler(options as RulerOptions)).toThrow(complaint);
