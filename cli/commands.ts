@@ -6,7 +6,7 @@ import { runs } from '../operations/runs.ts';
 import * as steer from '../operations/steer.ts';
 import type { Command } from './command-line/command.ts';
 import { toCommand, toCommands } from './command-line/to-command.ts';
-import { deployCommand, deploymentsCommand } from './deploy/command.ts';
+import { deployCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
 import { doctorCommand } from './doctor/command.ts';
@@ -36,14 +36,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   'Make data': [scenariosCommand, distillCommand],
   Look: [uiCommand, toCommand(runs), showCommand, reportCommand, trackCommand, mcpCommand],
   Steer: toCommands(steer),
-  'Use what was trained': [
-    evalCommand,
-    exportCommand,
-    serveCommand,
-    ...toCommands(production),
-    deployCommand,
-    deploymentsCommand,
-  ],
+  'Use what was trained': [evalCommand, exportCommand, serveCommand, ...toCommands(production), deployCommand],
   'Take rewards from people': [rewardsCommand, reviewCommand],
   Operate: [
     doctorCommand,

@@ -1,5 +1,6 @@
 /** All operations, by name. */
 import * as checkpoints from './checkpoints.ts';
+import * as deployments from './deployments.ts';
 import * as gc from './gc.ts';
 import * as production from './production.ts';
 import * as rewards from './rewards.ts';
@@ -7,4 +8,13 @@ import * as runs from './runs.ts';
 import * as schedules from './schedules.ts';
 import * as steer from './steer.ts';
 
-export const OPERATIONS = { ...runs, ...steer, ...production, ...rewards, ...schedules, ...checkpoints, ...gc };
+export const OPERATIONS = {
+  ...runs,
+  ...deployments,
+  ...steer,
+  ...production,
+  ...rewards,
+  ...schedules,
+  ...checkpoints,
+  ...gc,
+};

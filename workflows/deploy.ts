@@ -15,8 +15,8 @@ export interface DeployInput {
 export async function deployCheckpoint({ run, id, stages, queue }: DeployInput): Promise<void> {
   const activity = openDeployActivity(queue);
   for (const [index, stage] of stages.entries()) {
-    setCurrentDetails(`Stage ${index + 1} of ${stages.length}: ${stage}. \`temper deployments ${run}\` shows it.`);
+    setCurrentDetails(`Stage ${index + 1} of ${stages.length}: ${stage}. \`temper deploy list ${run}\` shows it.`);
     await activity.deployStage({ run, id, stage });
   }
-  setCurrentDetails(`Deployed. \`temper deployments ${run}\` shows where.`);
+  setCurrentDetails(`Deployed. \`temper deploy list ${run}\` shows where.`);
 }

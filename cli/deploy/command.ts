@@ -1,59 +1,8 @@
-import { CHECKPOINT_HELP, type Flags, JSON_FLAG } from '../../operations/flags.ts';
+import { CHECKPOINT_HELP, JSON_FLAG } from '../../operations/flags.ts';
+import { deployList } from '../../operations/deployments.ts';
 import { defineCommand, type CommandContext } from '../command-line/command.ts';
-
-/** Options of targets, one flag each; `core/contract/deploy.ts` says which target takes which, and what they look like. */
-const TARGET_FLAGS = {
-  repo: {
-    kind: 'text',
-    placeholder: 'NAMESPACE/NAME',
-    description: 'huggingface, together: repository of the hub, created if it does not exist; vllm: one that it loads',
-  },
-  public: { kind: 'boolean', description: 'huggingface: everybody can read the repository' },
-  bucket: {
-    kind: 'text',
-    placeholder: 's3://BUCKET/PREFIX',
-    description: 's3, together: bucket to write to',
-  },
-  'model-name': {
-    kind: 'text',
-    placeholder: 'NAME',
-    description: 'together, fireworks, wandb, vllm, ollama, server: name of the model there',
-    default: 'RUN-stepSTEP',
-  },
-  endpoint: {
-    kind: 'text',
-    placeholder: 'ID',
-    description: 'together: dedicated endpoint with LoRA that is to serve it',
-  },
-  account: { kind: 'text', placeholder: 'ID', description: 'fireworks: your account' },
-  deployment: {
-    kind: 'text',
-    placeholder: 'ID',
-    description: 'fireworks: deployment of the base model that is to serve it',
-  },
-  replace: {
-    kind: 'boolean',
-    description: "fireworks: in place of the adapter that the deployment serves now; vllm: unload the run's others",
-  },
-  url: { kind: 'text', placeholder: 'URL', description: 'vllm, ollama, server: address of the server, without /v1' },
-  folder: {
-    kind: 'text',
-    placeholder: 'FOLDER',
-    description: 'vllm: where the server sees the folder of TEMPER_VLLM_FOLDER',
-    default: 'at the same place',
-  },
-  quantize: {
-    kind: 'choice',
-    choices: ['none', 'q8_0'],
-    placeholder: 'NAME',
-    description: 'ollama: weights in 8 bits (q8_0), or in 16 (none)',
-    default: 'none',
-  },
-  entity: { kind: 'text', placeholder: 'NAME', description: 'wandb: user or team' },
-  project: { kind: 'text', placeholder: 'NAME', description: 'wandb: project of the artifact' },
-} as const satisfies Flags;
-
-export type TargetFlag = keyof typeof TARGET_FLAGS;
+import { actionsOf } from '../command-line/to-command.ts';
+import { DEPLOY_TARGETS, TARGET_FLAGS } from './target-flag-table.ts';
 
 export const deployCommand = defineCommand({
   name: 'deploy',
@@ -63,7 +12,7 @@ export const deployCommand = defineCommand({
     'A workflow uploads the adapter, registers it, waits until it is ready, and attaches it to an endpoint if you name one.',
     'It continues after a crash, and neither uploads nor creates anything twice. At the end it sends recorded held-out',
     'prompts to what was deployed and compares the answers with those of the checkpoint; a difference fails the',
-    'deployment. If nothing answers there, it compares the files. See temper deployments.',
+    'deployment. If nothing answers there, it compares the files. See temper deploy list.',
     'Keys are read from the environment of the worker: HF_TOKEN, TOGETHER_API_KEY, FIREWORKS_API_KEY,',
     'WANDB_API_KEY, VLLM_API_KEY, TEMPER_SERVER_KEY, or AWS_….',
     'Without --wait it returns at once, if temper dev or a Temporal server of yours is running; else it starts the local',
@@ -82,9 +31,9 @@ export const deployCommand = defineCommand({
   flags: {
     to: {
       kind: 'choice',
-      choices: ['huggingface', 'together', 'fireworks', 'wandb', 's3', 'vllm', 'ollama', 'server'],
+      choices: DEPLOY_TARGETS,
       placeholder: 'TARGET',
-      description: 'huggingface, together, fireworks, wandb, s3, vllm, ollama or server',
+      description: DEPLOY_TARGETS.join(', '),
       required: 'pass a target such as --to huggingface',
     },
     wait: { kind: 'boolean', description: 'show the stages until the deployment has ended' },
@@ -102,23 +51,14 @@ export const deployCommand = defineCommand({
       placeholder: 'N',
       description: 'recorded held-out prompts that the proof sends',
       default: '8',
+      excludes: ['no-proof'],
     },
     'no-proof': { kind: 'boolean', description: 'do not prove that what was deployed is the checkpoint' },
     again: { kind: 'boolean', description: 'deploy anew what was deployed with the same flags before' },
     json: JSON_FLAG,
   },
+  actions: actionsOf({ deployList }),
   run: async (context): Promise<number> => (await import('./deploy.ts')).deploy(context),
 });
 
-export const deploymentsCommand = defineCommand({
-  name: 'deployments',
-  summary: 'list where checkpoints are deployed, with their proofs',
-  usage: '[RUN] [--json]',
-  details: ['Reads the store and needs no server.'],
-  arguments: { run: { placeholder: 'RUN', optional: true } },
-  flags: { json: JSON_FLAG },
-  run: async (context): Promise<number> => (await import('./list-deployments.ts')).showDeployments(context),
-});
-
 export type DeployContext = CommandContext<typeof deployCommand>;
-export type DeploymentsContext = CommandContext<typeof deploymentsCommand>;

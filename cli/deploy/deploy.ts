@@ -28,7 +28,7 @@ import { lookAt, type SeenWorkflow } from '../../operations/pending/read-pending
 import { worstReason } from '../../operations/pending/under-way.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { DeployContext } from './command.ts';
-import { deploymentJson, describePlace, describeProof } from './describe-deployment.ts';
+import { describeDeployment, describeProof } from '../../operations/describe-deployment.ts';
 import { planDeployment } from './plan-deployment.ts';
 
 const LOOK_MS = 500;
@@ -197,15 +197,15 @@ function requireGoingOn(deployment: RecordedDeployment, { stage, message }: Depl
 }
 
 function tell({ output, flags }: DeployContext, deployment: RecordedDeployment): number {
-  const state = stateOfDeployment(deployment);
-  const { run, policy, target, id } = deployment;
-  if (flags.json) printJson(output, deploymentJson(deployment));
-  else if (state === 'deployed') {
-    output.line(`${policy} is deployed to ${target}: ${describePlace(deployment)}`);
-    output.line(`proof   ${describeProof(deployment)}`);
+  const shown = describeDeployment(deployment);
+  const { run, policy, target, id, place } = shown;
+  if (flags.json) printJson(output, shown);
+  else if (shown.state === 'deployed') {
+    output.line(`${policy} is deployed to ${target}: ${place ?? '–'}`);
+    output.line(`proof   ${describeProof(shown)}`);
   } else {
     output.line(`${policy} is being deployed to ${target} (${id})`);
-    output.line(`look with temper deployments ${run}; the same command with --wait shows its stages`);
+    output.line(`look with temper deploy list ${run}; the same command with --wait shows its stages`);
   }
   return EXIT.ok;
 }

@@ -9,7 +9,8 @@ import type { Store } from '../../store/store.ts';
 import { readTrainedName } from '../command-line/values.ts';
 import { readCardFacts } from '../model-card/card-facts.ts';
 import { renderModelCard } from '../model-card/model-card.ts';
-import type { DeployContext, TargetFlag } from './command.ts';
+import type { DeployContext } from './command.ts';
+import type { TARGET_FLAGS } from './target-flag-table.ts';
 
 const PROMPTS = 8;
 const BASE_MODEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
@@ -24,8 +25,6 @@ export async function planDeployment(context: DeployContext, store: Store): Prom
   const { flags, args } = context;
   const target = flags.to;
   const options = readOptions(context, target);
-  if (flags['no-proof'] && flags.prompts !== null)
-    throw badConfig('--prompts has no effect with --no-proof; leave one of them out');
   const policy = await findTrainedPolicy(store, readTrainedName(args.checkpoint));
   requireAdapter(policy, target);
   const facts = await readCardFacts(store, policy, { format: 'peft', converted: null }, context);
@@ -71,21 +70,13 @@ function readBaseModel(
 
 const flagOf = (option: string): string => option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** The flags that were given, as the target's options; those of other targets are refused. */
+/** The flags that were given, as the target's options. */
 function readOptions({ flags }: DeployContext, target: DeployTargetName): Record<string, unknown> {
   const schema = DEPLOY_OPTIONS[target];
-  const optionsByFlag = new Map(Object.keys(schema.shape).map((option) => [flagOf(option), option]));
-  const others = new Set(Object.values(DEPLOY_OPTIONS).flatMap(({ shape }) => Object.keys(shape).map(flagOf)));
   const given: Record<string, string | boolean> = {};
-  for (const flag of others as Set<TargetFlag>) {
-    const value = flags[flag];
-    if (value === null || value === false) continue;
-    const option = optionsByFlag.get(flag);
-    if (option === undefined) {
-      const taken = [...optionsByFlag.keys()].map((name) => `--${name}`).join(', ');
-      throw badConfig(`--${flag} has no effect with --to ${target}, which takes ${taken}; leave it out`);
-    }
-    given[option] = value;
+  for (const option of Object.keys(schema.shape)) {
+    const value = flags[flagOf(option) as keyof typeof TARGET_FLAGS];
+    if (value !== null && value !== false) given[option] = value;
   }
   const { data, error } = schema.safeParse(given);
   if (data !== undefined) return data;

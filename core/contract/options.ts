@@ -14,7 +14,8 @@ export type OptionSection =
   | 'rollouts'
   | 'loss'
   | 'judge'
-  | 'costs';
+  | 'costs'
+  | 'deploy';
 
 export interface OptionMeta {
   readonly section: OptionSection;

@@ -34,7 +34,7 @@ test('options are those of the target, and what they must look like is said', as
     '--repo must be NAMESPACE/NAME of letters, digits, - _ and ., got demo; pass one for --to huggingface',
   );
   expect(await complain('--to huggingface --repo me/demo --endpoint e')).toBe(
-    'temper: --endpoint has no effect with --to huggingface, which takes --repo, --public; leave it out',
+    'temper: --endpoint has no effect without --to together; pass both, or leave it out',
   );
   expect(await complain('--to together --endpoint e')).toContain(
     '--repo or --bucket must say where Together fetches the adapter from',
@@ -47,7 +47,7 @@ test('options are those of the target, and what they must look like is said', as
     '--bucket must be s3://BUCKET or s3://BUCKET/PREFIX, without credentials',
   );
   expect(await complain('--to s3 --bucket s3://bucket --no-proof --prompts 3')).toContain(
-    '--prompts has no effect with --no-proof',
+    '--prompts and --no-proof exclude each other',
   );
 });
 
@@ -110,7 +110,7 @@ test('what is deployed, under which names and with which stages, follows from th
 });
 
 test('a project without deployments says how to make one', async () => {
-  expect(await runCli(project, ['deployments'])).toMatchObject({
+  expect(await runCli(project, ['deploy', 'list'])).toMatchObject({
     exitCode: 0,
     stdout: 'nothing was deployed; deploy a checkpoint: temper deploy RUN --to TARGET',
   });

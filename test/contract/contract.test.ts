@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { DEPLOY_FLAGS_FILE, generateDeployFlags } from './generate-deploy-flags.ts';
 import { FLAGS_FILE, generateFlags } from './generate-flags.ts';
 import { CONTRACT_FILE, generateContract, wireTypes } from './generate.ts';
 
@@ -36,6 +37,7 @@ test(
   },
 );
 
-test('the flags of a run are what the metadata of these schemas generates (else: npm run contract)', () => {
+test('the flags of runs and deployments are what the metadata of these schemas generates (else: npm run contract)', () => {
   expect(generateFlags()).toBe(readFileSync(FLAGS_FILE, 'utf8'));
+  expect(generateDeployFlags()).toBe(readFileSync(DEPLOY_FLAGS_FILE, 'utf8'));
 });

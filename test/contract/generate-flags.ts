@@ -12,7 +12,9 @@ import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 export const FLAGS_FILE = fileURLToPath(new URL('../../cli/planning/run-flag-table.ts', import.meta.url));
 export const COMMANDS_PAGE = fileURLToPath(new URL('../../docs/commands.md', import.meta.url));
 
-const HEADER = `/** Generated from the metadata of core/contract/ by test/contract/generate-flags.ts; a test compares. Do not edit. */
+export const GENERATED =
+  '/** Generated from the metadata of core/contract/ by test/contract/generate-flags.ts; a test compares. Do not edit. */';
+const HEADER = `${GENERATED}
 import type { RunFlag } from './run-flag.ts';
 
 type Rows = Readonly<Record<string, RunFlag>>;
@@ -32,6 +34,7 @@ export const HEADINGS: Readonly<Record<OptionSection, string>> = {
   loss: 'Advantages and loss',
   judge: 'Judge',
   costs: 'Costs',
+  deploy: 'The target',
 };
 
 interface Option extends OptionMeta {
@@ -96,17 +99,17 @@ function membersOf(schema: z.ZodType): Record<string, z.ZodType> {
   return schema.options.reduce((found, member) => ({ ...found, ...membersOf(member as z.ZodType), ...found }), {});
 }
 
-function unwrap(schema: z.ZodType): z.ZodType {
+export function unwrap(schema: z.ZodType): z.ZodType {
   const isWrapped =
     schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
   return isWrapped ? unwrap(schema.unwrap() as z.ZodType) : schema;
 }
 
-function kebabCase(name: string): string {
+export function kebabCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-const PLACEHOLDERS = {
+export const PLACEHOLDERS = {
   integer: 'N',
   number: 'X',
   text: 'NAME',
@@ -117,7 +120,7 @@ const PLACEHOLDERS = {
 };
 type Kind = 'boolean' | keyof typeof PLACEHOLDERS;
 
-function kindOf({ kind, schema }: Pick<Option, 'kind' | 'schema'>): Kind {
+export function kindOf({ kind, schema }: Pick<Option, 'kind' | 'schema'>): Kind {
   const type = unwrap(schema);
   if (kind === 'boolean' || type instanceof z.ZodBoolean) return 'boolean';
   if (type instanceof z.ZodNumber) return type instanceof z.ZodNumberFormat ? 'integer' : 'number';
@@ -127,8 +130,8 @@ function kindOf({ kind, schema }: Pick<Option, 'kind' | 'schema'>): Kind {
   return type.element instanceof z.ZodNumber ? 'ranges' : 'list';
 }
 
-/** A literal of TypeScript on one line; fields that are not set are left out. */
-function literal(value: string | object): string {
+/** A literal of TypeScript on one line. */
+export function literal(value: string | object): string {
   return inspect(value, { breakLength: Infinity, maxStringLength: null });
 }
 
@@ -178,7 +181,7 @@ function valueOf({ path }: Pick<Option, 'path'>): string | number | boolean | nu
 }
 
 /** Help shows no Markdown. */
-function plain(markdown: string): string {
+export function plain(markdown: string): string {
   return markdown.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
 }
 

@@ -11,6 +11,12 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import * as constants from '../../core/contract/wire-constants.ts';
 import * as contract from '../../core/contract/contract.ts';
+import {
+  DEPLOY_FLAGS_FILE,
+  DEPLOYMENT_PAGE,
+  generateDeployFlags,
+  generateDeploymentPage,
+} from './generate-deploy-flags.ts';
 import { COMMANDS_PAGE, FLAGS_FILE, generateFlags, generatePage } from './generate-flags.ts';
 import { FAILURES } from '../../core/contract/failures.ts';
 import * as engine from '../../core/contract/engine.ts';
@@ -145,6 +151,8 @@ function codegen(): string {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(FLAGS_FILE, generateFlags());
   writeFileSync(COMMANDS_PAGE, generatePage());
+  writeFileSync(DEPLOY_FLAGS_FILE, generateDeployFlags());
+  writeFileSync(DEPLOYMENT_PAGE, generateDeploymentPage());
   for (const [name, type] of wireTypes()) fillFixture(new URL(`${name}.json`, import.meta.url), type);
   writeFileSync(CONTRACT_FILE, generateContract());
 }

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
+import { generateDeploymentPage } from '../contract/generate-deploy-flags.ts';
 import { generatePage } from '../contract/generate-flags.ts';
 import { blocksOf, HISTORY, PAGES, readPage, ROOT } from './markdown.ts';
 
@@ -97,7 +98,8 @@ test.each([
   expect(Object.keys(flags).filter((flag) => !new RegExp(`^\\|.*\`--${flag}\\b`, 'm').test(text))).toEqual([]);
 });
 
-test('docs/commands.md has the tables that the contract generates (else: npm run contract)', () => {
+test('pages have the tables that the contract generates (else: npm run contract)', () => {
+  expect(generateDeploymentPage()).toBe(readPage('docs/deployment.md'));
   expect(generatePage()).toBe(readPage('docs/commands.md'));
 });
 

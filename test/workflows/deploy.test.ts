@@ -68,13 +68,13 @@ test('temper deploy starts the workflow or joins it, follows it, and deploys aga
   expect(hub.repos.get('me/demo')?.commits).toHaveLength(3);
   const unproven = await run(...DEPLOY.with(5, 'me/open'), '--public', '--no-proof', '--wait');
   expect(unproven.stdout).toContain('proof   not asked for');
-  const listed = JSON.parse((await run('deployments', 'demo', '--json')).stdout) as object[];
+  const listed = JSON.parse((await run('deploy', 'list', 'demo', '--json')).stdout) as object[];
   expect(listed).toMatchObject([
     { policy: 'demo@2', target: 'huggingface', state: 'deployed', stage: null, proof: { verdict: 'same-bytes' } },
     { state: 'deployed', made: { tag: { revision: 'step2' } } },
     { options: { repo: 'me/open', public: true }, proof: null, place: `${hub.url}/me/open` },
   ]);
-  expect((await run('deployments')).stdout).toContain('same-bytes');
+  expect((await run('deploy', 'list')).stdout).toContain('same-bytes');
 });
 
 test('a deployment that fails says in which stage and why', async () => {
@@ -111,6 +111,6 @@ test('a deployment that fails says in which stage and why', async () => {
       /^temper: demo@2 was not deployed to huggingface \(stage repository\): the Hugging Face hub refused .* answered 401: wrong key\); check the key in HF_TOKEN, and its rights$/m,
     ),
   ]);
-  const listed = (await runCli(project, ['deployments', 'demo'], { env })).stdout;
+  const listed = (await runCli(project, ['deploy', 'list', 'demo'], { env })).stdout;
   expect(listed).toContain('failed, repository');
 });
