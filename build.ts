@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { BUNDLES, bundlePage } from './browser/bundle.ts';
+import { BUNDLE_NAMES, bundlePage } from './browser/bundle.ts';
 
 interface Manifest {
   exports: Record<string, string>;
@@ -22,7 +22,6 @@ const COPIED = [
   'LICENSE',
   'docs/glossary.md',
   'cli/temper.js',
-  'cli/review/browser',
   'cli/init/templates',
   'workers/typescript.js',
   'workers/install/temporal-server',
@@ -114,7 +113,7 @@ function withPackagePaths(code: string): string {
 async function bundlePages(): Promise<void> {
   mkdirSync(join(dist, 'browser'));
   const packages = new Set<string>();
-  for (const name of BUNDLES) {
+  for (const name of BUNDLE_NAMES) {
     const { js, css, packages: used } = await bundlePage(name);
     writeFileSync(join(dist, 'browser', `${name}.js`), js);
     writeFileSync(join(dist, 'browser', `${name}.css`), css);

@@ -14,9 +14,10 @@ export interface Bundle {
   readonly packages: readonly string[];
 }
 
-/** `ui`: the pages of `temper ui` and of all that is exported. */
-export const BUNDLES = ['ui'] as const;
-export type BundleName = (typeof BUNDLES)[number];
+/** Of the pages of `temper ui` and of all that is exported, and of those of `temper review`. */
+const BUNDLES = { ui: 'ui.tsx', review: 'review.ts' } as const;
+export type BundleName = keyof typeof BUNDLES;
+export const BUNDLE_NAMES = ['ui', 'review'] as const satisfies readonly BundleName[];
 
 /**
  * uPlot asks for the browser's language when it is loaded: on a system without one, Chromium's is `en-US@posix`, which
@@ -29,7 +30,7 @@ export async function bundlePage(name: BundleName): Promise<Bundle> {
   const glossary = await readFile(join(import.meta.dirname, '../docs/glossary.md'), 'utf8');
   const { outputFiles, metafile } = await build({
     absWorkingDir: import.meta.dirname,
-    entryPoints: { script: `${name}.tsx`, style: `${name}.css` },
+    entryPoints: { script: BUNDLES[name], style: `${name}.css` },
     outdir: 'out',
     write: false,
     metafile: true,

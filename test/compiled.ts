@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger } from '@temporalio/worker';
-import { BUNDLES, bundlePage } from '../browser/bundle.ts';
+import { BUNDLE_NAMES, bundlePage } from '../browser/bundle.ts';
 import { nodeFlags } from '../workers/process/module-path.ts';
 import { cacheFolder } from '../workers/project/folders.ts';
 import { workflowBundle } from '../workers/worker/workflow-bundle.ts';
@@ -100,7 +100,7 @@ function copyOthers(folder: string): void {
 async function addBundles(folder: string): Promise<void> {
   cpSync(await workflowBundle(cacheFolder(), new DefaultLogger('WARN')), join(folder, 'workflows/bundle.js'));
   mkdirSync(join(folder, 'browser'));
-  for (const name of BUNDLES) {
+  for (const name of BUNDLE_NAMES) {
     const { js, css } = await bundlePage(name);
     writeFileSync(join(folder, 'browser', `${name}.js`), js);
     writeFileSync(join(folder, 'browser', `${name}.css`), css);

@@ -8,7 +8,7 @@ export interface PageFiles {
   readonly css: string;
 }
 
-type PageName = 'ui';
+type PageName = 'ui' | 'review';
 
 const BROWSER = new URL('../../browser/', import.meta.url);
 

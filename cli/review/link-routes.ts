@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
-import { attemptPage, FIELDS, SCORE, type GivenView } from './pages/attempt-page.ts';
+import { attemptPage, type GivenView } from './pages/attempt-page.ts';
 import { noticePage } from './pages/page.ts';
+import { FIELDS, SCORE } from './pages/reward-form.ts';
 import { readForm, readText, wrong, type Asked, type Reply, type Route } from './route.ts';
 
 const PATH = /^\/r\/([\w.-]+)$/;
@@ -18,7 +19,7 @@ async function showAttempt(asked: Asked): Promise<Reply> {
   const { scenarioId, record, given, refusal } = await desk.readAttempt(run, attempt);
   const own: GivenView | null = given?.key === linkKey(asked) ? given : null;
   const view = { run, attempt, scenarioId, conversation: conversationOf(record), refusal };
-  return { status: 200, html: attemptPage({ ...view, given: own, isReplacing: given !== null && own === null }) };
+  return { status: 200, page: attemptPage({ ...view, given: own, isReplacing: given !== null && own === null }) };
 }
 
 /** The link itself is the idempotency key: a second use gives nothing, and is refused with another value. */
@@ -37,7 +38,7 @@ async function takeDecision(asked: Asked): Promise<Reply> {
   });
   const told =
     outcome === 'given' ? 'The reward was given. You can close this page.' : 'This reward had been given before.';
-  return { status: 200, html: noticePage('Thank you', told) };
+  return { status: 200, page: noticePage('Thank you', told) };
 }
 
 const REPLAYED = 'this link has given another reward, and gives no second one; ask for a new link';

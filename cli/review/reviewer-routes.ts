@@ -2,7 +2,7 @@
 import type { PairAnswer } from '../../core/numbers/bradley-terry.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import { readDecision } from './link-routes.ts';
-import { KEYS_HEADERS, noticePage } from './pages/page.ts';
+import { noticePage } from './pages/page.ts';
 import { AGAIN, namePage, QUESTION_FIELDS as FIELDS, questionPage, refusedPage, SKIP } from './pages/question-page.ts';
 import { pairId } from './questions/questions.ts';
 import { readForm, readText, wrong, type Asked, type Reply, type Route } from './route.ts';
@@ -17,9 +17,9 @@ export const REVIEWER_ROUTES: readonly Route[] = [
 async function showQuestion({ scope, query, desk }: Asked): Promise<Reply> {
   const run = scope?.run ?? '';
   const by = readText({ by: query.get('by') }, 'by');
-  if (by === null) return { status: 200, html: namePage(run) };
+  if (by === null) return { status: 200, page: namePage(run) };
   const next = await desk.questions.next(run, await desk.readRules(run), by);
-  return { status: 200, headers: KEYS_HEADERS, html: questionPage({ ...next, run, by }) };
+  return { status: 200, page: questionPage({ ...next, run, by }) };
 }
 
 type Fields = ReturnType<typeof readForm>;
@@ -37,9 +37,9 @@ async function takeAnswer(asked: Asked): Promise<Reply> {
     else await (fields[FIELDS.attempt] === undefined ? takeComparison : takeScore)(asked, run, by, fields);
   } catch (error) {
     if (!(error instanceof HttpRefusal) || error.status !== CONFLICT) throw error;
-    return { status: CONFLICT, html: refusedPage(error.message, next) };
+    return { status: CONFLICT, page: refusedPage(error.message, next) };
   }
-  return { status: 303, headers: { location: next }, html: noticePage('Thank you', 'The next question follows.') };
+  return { status: 303, headers: { location: next }, page: noticePage('Thank you', 'The next question follows.') };
 }
 
 const CONFLICT = 409;

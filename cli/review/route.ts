@@ -1,8 +1,8 @@
 /** Endpoints of `temper review` as data: who may ask, what answers, and how a body is read. */
 import { HttpRefusal } from '../../play/transports/http-server.ts';
-import type { Html } from '../pages/html.ts';
 import type { RewardDesk } from './desk.ts';
 import type { ReviewKeys, KeyScope } from './keys.ts';
+import type { Page } from './pages/page.ts';
 
 export interface Asked {
   /** Groups of the path's pattern, decoded. */
@@ -19,7 +19,7 @@ export interface Asked {
 
 export type Reply = { readonly status: number; readonly headers?: Readonly<Record<string, string>> } & (
   | { readonly json: object }
-  | { readonly html: Html }
+  | { readonly page: Page }
 );
 
 export interface Route {

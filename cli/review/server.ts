@@ -4,10 +4,10 @@ import { TemperError, type FailureType } from '../../core/contract/failures.ts';
 import { BodyRoom, discardBody, HttpRefusal } from '../../play/transports/http-server.ts';
 import { openKeyedServer, pathOf, type Access, type KeyedServer } from '../../play/transports/keyed-server.ts';
 import type { KeyedPlace } from '../command-line/keyed-place.ts';
-import { htmlText } from '../pages/html.ts';
+import { readPageFiles, type PageFiles } from '../pages/page-files.ts';
 import type { RewardDesk } from './desk.ts';
 import type { ReviewKeys, KeyScope } from './keys.ts';
-import { notFoundPage, PAGE_HEADERS, refusalPage } from './pages/page.ts';
+import { noticePage, pageHeaders, renderPage } from './pages/page.ts';
 import { JSON_ROUTES } from './json-routes.ts';
 import { LINK_ROUTES } from './link-routes.ts';
 import { REVIEWER_ROUTES } from './reviewer-routes.ts';
@@ -20,6 +20,8 @@ const MAX_BODY_BYTES = 256 * 1024;
 const MAX_HELD_BYTES = 32 * 1024 ** 2;
 const MAX_CONNECTIONS = 4096;
 
+const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+
 export interface ReviewServerOptions {
   readonly place: Pick<KeyedPlace, 'host' | 'port' | 'hosts' | 'key'>;
   readonly keys: ReviewKeys;
@@ -28,19 +30,21 @@ export interface ReviewServerOptions {
   readonly now?: () => number;
 }
 
-export function openReviewServer(options: ReviewServerOptions): Promise<KeyedServer> {
-  const server = new ReviewServer(options);
+export async function openReviewServer(options: ReviewServerOptions): Promise<KeyedServer> {
+  const server = new ReviewServer(options, await readPageFiles('review'));
   const place = { ...options.place, command: 'temper review', maxConnections: MAX_CONNECTIONS };
   return openKeyedServer(place, (request, response, access) => server.serve(request, response, access));
 }
 
 class ReviewServer {
   readonly #options: ReviewServerOptions;
+  readonly #files: PageFiles;
   readonly #bodies = new BodyRoom(MAX_HELD_BYTES, MAX_BODY_BYTES);
   readonly #now: () => number;
 
-  constructor(options: ReviewServerOptions) {
+  constructor(options: ReviewServerOptions, files: PageFiles) {
     this.#options = options;
+    this.#files = files;
     this.#now = options.now ?? Date.now;
   }
 
@@ -51,19 +55,19 @@ class ReviewServer {
     try {
       access.checkHost(request);
       const path = pathOf(request);
-      if (path === '/health') return write(response, { status: 200, json: { status: 'ok' } });
+      if (path === '/health') return this.#write(response, { status: 200, json: { status: 'ok' } });
       const { route, parts } = this.#find(request, path);
       kind = route.kind;
       const scope = this.#admit(route, parts, request, access);
       const { keys, desk } = this.#options;
       const { searchParams: query } = new URL(request.url ?? '/', 'http://front');
       await this.#bodies.hold(request, async ({ headers, body }) =>
-        write(response, await route.answer({ parts, headers, query, body, scope, desk, keys })),
+        this.#write(response, await route.answer({ parts, headers, query, body, scope, desk, keys })),
       );
     } catch (error) {
       if (response.headersSent) return void response.destroy();
       await discardBody(request);
-      write(response, refuse(error, kind));
+      this.#write(response, refuse(error, kind));
     }
   }
 
@@ -95,6 +99,13 @@ class ReviewServer {
     access.keep(request);
     return scope;
   }
+
+  #write(response: ServerResponse, reply: Reply): void {
+    const isPage = 'page' in reply;
+    const headers = isPage ? pageHeaders(reply.page, this.#files) : JSON_HEADERS;
+    response.writeHead(reply.status, { ...headers, ...reply.headers });
+    response.end(isPage ? renderPage(reply.page, this.#files) : JSON.stringify(reply.json));
+  }
 }
 
 /** Malformed text stays as it was sent, and names nothing. */
@@ -119,7 +130,7 @@ const STATUS: Partial<Record<FailureType, number>> = { BadConfig: 422, StoreUnav
 
 function refuse(error: unknown, kind: Route['kind']): Reply {
   const { status, message, code } = describe(error);
-  if (kind === 'page') return { status, html: status === 404 ? notFoundPage(message) : refusalPage(message) };
+  if (kind === 'page') return { status, page: noticePage(status === 404 ? 'Not found' : 'Not accepted', message) };
   const type = status === 401 ? 'authentication_error' : 'invalid_request_error';
   return { status, json: { error: { message, type, code, param: null } } };
 }
@@ -130,11 +141,4 @@ function describe(error: unknown): { status: number; message: string; code: stri
     return { status: STATUS[error.type]!, message: error.message, code: error.type };
   console.error(error);
   return { status: 500, message: 'temper review failed on this request; its terminal says more', code: 'internal' };
-}
-
-function write(response: ServerResponse, reply: Reply): void {
-  const isPage = 'html' in reply;
-  const headers = isPage ? PAGE_HEADERS : { 'content-type': 'application/json', 'cache-control': 'no-store' };
-  response.writeHead(reply.status, { ...headers, ...reply.headers });
-  response.end(isPage ? htmlText(reply.html) : JSON.stringify(reply.json));
 }

@@ -3,10 +3,11 @@ import { commonLength, conversationOf, type Conversation } from '../../../store/
 import { markup, type Html } from '../../pages/html.ts';
 import { plural } from '../../../core/reports/format.ts';
 import type { NextQuestion, PairQuestion, ScoreQuestion } from '../questions/questions.ts';
-import { MAX_BY, MAX_NOTE } from '../../../store/records/rewards/given-problems.ts';
-import { FIELDS, SCORE } from './attempt-page.ts';
+import { MAX_BY } from '../../../store/records/rewards/given-problems.ts';
+
 import { attemptHtml, conversationHtml, toolsHtml } from './conversation.ts';
-import { page } from './page.ts';
+import type { Page } from './page.ts';
+import { FIELDS, hiddenFields, rewardForm } from './reward-form.ts';
 
 /** Fields of the forms beside those of one attempt's page. */
 export const QUESTION_FIELDS = {
@@ -24,15 +25,15 @@ const DEFAULT_CRITERION = 'Which one is better?';
 const SCORE_CRITERION = 'How good is this?';
 
 /** Asks for the reviewer's name, which is recorded with each answer. */
-export function namePage(run: string): Html {
-  return page({
+export function namePage(run: string): Page {
+  return {
     title: `Review ${run}`,
     body: markup`<h1>Review ${run}</h1>
 <form method="get">
 <div class="fields"><label>Your name, recorded with your answers <input name="${FIELDS.by}" maxlength="${MAX_BY}" autocomplete="name" required autofocus></label></div>
 <div class="buttons"><button class="good">Start</button></div>
 </form>`,
-  });
+  };
 }
 
 export interface ReviewerPage extends NextQuestion {
@@ -40,16 +41,16 @@ export interface ReviewerPage extends NextQuestion {
   readonly by: string;
 }
 
-export function questionPage(view: ReviewerPage): Html {
+export function questionPage(view: ReviewerPage): Page {
   const { question, run } = view;
-  if (question === null) return page({ title: `Review ${run}`, body: donePart(view) });
+  if (question === null) return { title: `Review ${run}`, body: donePart(view) };
   const isPair = 'left' in question;
-  return page({
+  return {
     title: `Review ${run}`,
     body: isPair ? pairPart(view, question) : scorePart(view, question),
     isWide: isPair,
     hasKeys: true,
-  });
+  };
 }
 
 function header(
@@ -92,36 +93,26 @@ ${additionalHistories.map((history) => markup`<h3>Another conversation of the sa
 
 function answerForm(by: string, { left, right }: PairQuestion): Html {
   return markup`<form method="post" class="answers">
-<input type="hidden" name="${QUESTION_FIELDS.by}" value="${by}">
-<input type="hidden" name="${QUESTION_FIELDS.left}" value="${left.id}">
-<input type="hidden" name="${QUESTION_FIELDS.right}" value="${right.id}">
+${hiddenFields({ by, left: left.id, right: right.id } satisfies Partial<Record<keyof typeof QUESTION_FIELDS, string>>)}
 <div class="buttons">
-<button class="choice" name="${QUESTION_FIELDS.answer}" value="left" data-keys="1 ArrowLeft">Left <kbd>1</kbd></button>
+<button class="primary" name="${QUESTION_FIELDS.answer}" value="left" data-keys="1 ArrowLeft">Left <kbd>1</kbd></button>
 <button name="${QUESTION_FIELDS.answer}" value="equal" data-keys="0 ArrowDown">Equal <kbd>0</kbd></button>
-<button class="choice" name="${QUESTION_FIELDS.answer}" value="right" data-keys="2 ArrowRight">Right <kbd>2</kbd></button>
+<button class="primary" name="${QUESTION_FIELDS.answer}" value="right" data-keys="2 ArrowRight">Right <kbd>2</kbd></button>
 <button class="quiet" name="${QUESTION_FIELDS.answer}" value="${SKIP}" data-keys="s">Skip <kbd>S</kbd></button>
 </div>
 </form>`;
 }
 
-/** Enter in a field must not press a button: the first one, which it would press, is disabled. */
 function scorePart(view: ReviewerPage, question: ScoreQuestion): Html {
-  const bounds = view.review !== null ? markup` min="0" max="1"` : null;
+  const skip = markup`<button class="quiet" name="${FIELDS.reward}" value="${SKIP}" data-keys="s" formnovalidate>Skip <kbd>S</kbd></button>`;
   return markup`${header(view, SCORE_CRITERION, question.scenarioId)}
 ${attemptHtml(conversationOf(question.attempt.record))}
-<form method="post" class="answers">
-<button type="submit" disabled hidden></button>
-<input type="hidden" name="${QUESTION_FIELDS.by}" value="${view.by}">
-<input type="hidden" name="${QUESTION_FIELDS.attempt}" value="${question.attempt.id}">
-<div class="fields"><label>Note <input name="${QUESTION_FIELDS.note}" maxlength="${MAX_NOTE}"></label></div>
-<div class="buttons">
-<button class="good" name="${QUESTION_FIELDS.reward}" value="1" data-keys="1">Approve <kbd>1</kbd></button>
-<button class="bad" name="${QUESTION_FIELDS.reward}" value="0" data-keys="0">Reject <kbd>0</kbd></button>
-<span class="score"><label>or a score <input name="${QUESTION_FIELDS.score}" type="number" step="any"${bounds} placeholder="0.5"></label>
-<button name="${QUESTION_FIELDS.reward}" value="${SCORE}">Give the score</button></span>
-<button class="quiet" name="${QUESTION_FIELDS.reward}" value="${SKIP}" data-keys="s" formnovalidate>Skip <kbd>S</kbd></button>
-</div>
-</form>`;
+${rewardForm({
+  hidden: { [QUESTION_FIELDS.attempt]: question.attempt.id },
+  by: view.by,
+  isBounded: view.review !== null,
+  more: skip,
+})}`;
 }
 
 /** Nothing is left for this reviewer: others may have to answer, or the run plays its next attempts. */
@@ -135,18 +126,18 @@ function donePart({ run, by, answered, needed, skipped }: ReviewerPage): Html {
 <form method="post" class="answers">
 <input type="hidden" name="${QUESTION_FIELDS.by}" value="${by}">
 <div class="buttons">
-<button class="choice" name="${QUESTION_FIELDS.answer}" value="${AGAIN}">${skipped === 0 ? 'Look again' : 'Ask me again'}</button>
+<button class="primary" name="${QUESTION_FIELDS.answer}" value="${AGAIN}">${skipped === 0 ? 'Look again' : 'Ask me again'}</button>
 </div>
 </form>
 <p class="dim">${run} · you are <bdi>${by}</bdi></p>`;
 }
 
 /** An answer that came too late, with the way to the next question. */
-export function refusedPage(message: string, next: string): Html {
-  return page({
+export function refusedPage(message: string, next: string): Page {
+  return {
     title: 'Not accepted',
     body: markup`<h1>Not accepted</h1>
 <p class="notice" dir="auto">${message}</p>
 <p><a href="${next}">Next question</a></p>`,
-  });
+  };
 }
