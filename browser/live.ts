@@ -8,11 +8,8 @@ import { isExport } from './exported.ts';
 /** `export`: a static page, which nothing changes. */
 export type LiveState = 'connecting' | 'live' | 'lost' | 'export';
 
-type RunListener = (event: 'changed' | 'indexed') => void;
-
 let connection: LiveState = 'connecting';
 const connectionListeners = new Set<() => void>();
-const runListeners = new Set<readonly [run: string, listener: RunListener]>();
 const progress = new Map<string, IndexProgress>();
 const RETRY_MS = 3000;
 
@@ -56,18 +53,15 @@ function take(event: LiveEvent): void {
   else {
     markOld(`runs/${encodeURIComponent(event.run)}`);
     markOld('compare');
-    tellRun(event.run, 'changed');
   }
 }
 
-function tellRun(run: string, event: 'changed' | 'indexed'): void {
-  for (const [of, listener] of runListeners) if (of === run) listener(event);
-}
-
 function takeProgress(run: string, next: IndexProgress): void {
-  if (next.isComplete && progress.get(run)?.isComplete !== true) tellRun(run, 'indexed');
+  const path = `runs/${encodeURIComponent(run)}`;
+  // The intervals of all evaluations come with the index.
+  if (next.isComplete && progress.get(run)?.isComplete !== true) markOld(`${path}/curve`);
   progress.set(run, next);
-  markOld(`runs/${encodeURIComponent(run)}/attempts`, { isDeep: false });
+  markOld(`${path}/attempts`, { isDeep: false });
 }
 
 export function useConnection(): LiveState {
@@ -79,13 +73,4 @@ export function useConnection(): LiveState {
     return () => void connectionListeners.delete(tell);
   }, []);
   return shown;
-}
-
-/** Calls `listener` when the run has changed, and when the index has all its attempts. */
-export function useRunEvents(run: string, listener: RunListener): void {
-  useEffect(() => {
-    const entry = [run, listener] as const;
-    runListeners.add(entry);
-    return () => void runListeners.delete(entry);
-  }, [run, listener]);
 }

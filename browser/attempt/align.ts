@@ -1,6 +1,7 @@
 /** Two conversations beside each other: messages that belong together, and the words in which they differ. */
 import { diffArrays, diffWordsWithSpace } from 'diff';
 import type { MessageView, TurnView } from '../../views/api/attempt-views.ts';
+import { messageText } from '../../views/api/message-text.ts';
 
 export interface Block {
   readonly turn: number;
@@ -23,13 +24,8 @@ export interface WordPart {
 /** Messages in the order of the conversation; calls of tools as one would write them. */
 export function blocksOf(turns: readonly TurnView[]): Block[] {
   return turns.flatMap((turn, index) =>
-    [...turn.messages, turn.answer].map((message) => ({ turn: index, role: message.role, text: plainText(message) })),
+    [...turn.messages, turn.answer].map((message) => ({ turn: index, role: message.role, text: messageText(message) })),
   );
-}
-
-/** Calls of tools as one would write them. */
-export function plainText({ text, toolCalls }: MessageView): string {
-  return [text, ...toolCalls.map((call) => `${call.name}(${call.arguments})`)].filter((part) => part !== '').join('\n');
 }
 
 /** Characters from which on the same text is the same message, in whatever turn. */

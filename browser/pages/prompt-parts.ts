@@ -1,6 +1,6 @@
 /** A recorded prompt as a chat has it. */
 import type { MessageView } from '../../views/api/attempt-views.ts';
-import { plainText } from '../attempt/align.ts';
+import { messageText } from '../../views/api/message-text.ts';
 
 export interface Said {
   readonly role: 'user' | 'assistant';
@@ -32,5 +32,5 @@ export function splitPrompt(messages: readonly MessageView[]): PromptParts {
 
 function toSaid(message: MessageView): Said {
   const role = message.role === 'assistant' ? 'assistant' : 'user';
-  return { role, content: plainText(message), note: null, isError: false };
+  return { role, content: messageText(message), note: null, isError: false };
 }

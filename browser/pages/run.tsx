@@ -1,6 +1,5 @@
 /** Overview of a run: its result, what is wrong with it, and its curves, steps, times, lineage and settings. */
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
-import { useCurve } from '../curve-data.ts';
 import { useData, type Loaded } from '../data.ts';
 import { pathTo, useQuery } from '../location.ts';
 import { Empty, Shown } from '../parts/small.tsx';
@@ -17,8 +16,9 @@ import { StepTable } from '../run/step-table.tsx';
 const FIRST_TAB = 'curves';
 
 export function RunPage({ run }: { run: string }) {
-  const loaded = useData<RunView>(pathTo('runs', run).slice(1));
-  const curve = useCurve(run);
+  const path = pathTo('runs', run).slice(1);
+  const loaded = useData<RunView>(path);
+  const curve = useData<CurveView>(`${path}/curve`);
   return (
     <Shown loaded={loaded} what={`run ${run}`}>
       {(view) => <Overview view={view} curve={curve} />}

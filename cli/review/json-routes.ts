@@ -2,7 +2,7 @@
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import type { GivenReward } from '../../store/records/rewards/given-problems.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
-import { readAwaited } from './awaited-list.ts';
+import { readAwaited } from '../../views/attempts/awaited.ts';
 import type { PairQuestion, AskedAttempt } from './questions/questions.ts';
 import { isPairAnswer } from './reviewer-routes.ts';
 import { readFields, readIdempotencyKey, readText, wrong, type Asked, type Reply, type Route } from './route.ts';

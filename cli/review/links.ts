@@ -3,7 +3,7 @@ import { badConfig } from '../../core/contract/failures.ts';
 import { withoutSlash } from '../../core/names/addresses.ts';
 import { REVIEW_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import type { Store } from '../../store/store.ts';
-import type { AwaitedList } from './awaited-list.ts';
+import type { AwaitedList } from '../../views/api/attempt-views.ts';
 import { ReviewKeys } from './keys.ts';
 
 const DAY_MS = 24 * 3_600_000;

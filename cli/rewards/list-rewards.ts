@@ -2,7 +2,8 @@
 import { openProjectStore } from '../../workers/config/project-store.ts';
 import type { CommandContext } from '../command-line/command.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { readAwaited, type AwaitedAttempt, type AwaitedList } from '../review/awaited-list.ts';
+import type { AwaitedAttempt, AwaitedList } from '../../views/api/attempt-views.ts';
+import { readAwaited } from '../../views/attempts/awaited.ts';
 import { planLinks } from '../review/links.ts';
 import { formatDuration, plural } from '../../core/reports/format.ts';
 import { clipLine, printJson } from '../terminal/output.ts';

@@ -4,7 +4,7 @@ import { isNamedReward } from '../../core/rules/named-rewards.ts';
 import { mean } from '../../core/numbers/statistics.ts';
 import type { AttemptRecord } from '../../store/records/groups/trajectories.ts';
 import type { HostedCallView, MessageView, TurnView } from '../../views/api/attempt-views.ts';
-import { messageText } from '../../views/attempts/messages.ts';
+import { messageText } from '../../views/api/message-text.ts';
 import { playedCalls } from '../../views/attempts/read-played.ts';
 import { viewHosted, viewTurns } from '../../views/attempts/view-attempt.ts';
 import { formatDuration, formatNumber, plural } from '../../core/reports/format.ts';

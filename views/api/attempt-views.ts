@@ -296,8 +296,27 @@ export interface TurnTokens {
   readonly mask: readonly boolean[] | null;
 }
 
-/** `runs/RUN/rewards`: attempts that wait for a reward from outside. */
-export interface AwaitedRewardsView {
-  readonly rows: readonly AttemptRow[];
+export interface AwaitedAttempt {
+  readonly attempt: string;
+  readonly scenario: string;
+  readonly step: number;
+  readonly group: number;
+  readonly playedAt: string | null;
+  /** Time at which its group is decided without it; null: never. */
   readonly deadline: string | null;
+  readonly lastMessage: string;
+  /** Page on which a person gives the reward; absent if none was asked for. */
+  readonly link?: string;
+}
+
+/** `runs/RUN/rewards` */
+export interface AwaitedList {
+  readonly run: string;
+  readonly awaited: readonly AwaitedAttempt[];
+  /** Groups that only have to be decided. */
+  readonly completeGroups: number;
+  /** People compare them two at a time, so none takes a reward by itself. */
+  readonly byPairs?: true;
+  /** Page of all comparisons of such a run; absent if no links were asked for. */
+  readonly link?: string;
 }

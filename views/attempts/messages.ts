@@ -27,12 +27,6 @@ function viewToolCall(call: unknown): ToolCallView {
   return { name: called.name, arguments: called.arguments };
 }
 
-/** All of a message as one text, calls in source form: `search({"query": "budget"})`. */
-export function messageText({ text, toolCalls }: MessageView): string {
-  const calls = toolCalls.map((call) => (call.name === '' ? call.arguments : `${call.name}(${call.arguments})`));
-  return [text, ...calls].filter((part) => part !== '').join('\n');
-}
-
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === null || content === undefined) return '';

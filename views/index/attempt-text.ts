@@ -1,5 +1,7 @@
 /** The words of an attempt that search looks through: each message once, what the agent logged, and why it failed. */
 import type { AttemptRecord, ChatMessage } from '../../store/records/groups/trajectories.ts';
+import { messageText } from '../api/message-text.ts';
+import { viewMessage } from '../attempts/messages.ts';
 
 /** A search looks through no more of an attempt. */
 const MAX_CHARACTERS = 4_000_000;
@@ -29,27 +31,8 @@ export function searchText(record: AttemptRecord): SearchText {
 }
 
 function wordsOf(message: ChatMessage): string {
-  const { content, reasoning_content: reasoning, tool_calls: calls } = message;
-  const called = Array.isArray(calls) ? calls.map(callWords) : [];
-  return [asText(reasoning), asText(content), ...called].filter((part) => part !== '').join('\n');
-}
-
-function callWords(call: unknown): string {
-  const { function: called } = (call ?? {}) as { function?: { name?: unknown; arguments?: unknown } | null };
-  return `${asText(called?.name)}(${asText(called?.arguments)})`;
-}
-
-/** Parts of a message are JSON, except for their texts. */
-function asText(content: unknown): string {
-  if (content === null || content === undefined) return '';
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return JSON.stringify(content);
-  return content.map((part: unknown) => textOfPart(part) ?? JSON.stringify(part)).join('\n');
-}
-
-function textOfPart(part: unknown): string | null {
-  const text = (part as { text?: unknown } | null)?.text;
-  return typeof text === 'string' ? text : null;
+  const view = viewMessage(message);
+  return [view.thoughts ?? '', messageText(view)].filter((part) => part !== '').join('\n');
 }
 
 /** Lower case without moving a byte: the few characters that would have another length stay as they are. */

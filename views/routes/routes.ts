@@ -8,7 +8,7 @@ import { listRunRows } from '../runs/runs.ts';
 import { viewLanes } from '../runs/lanes.ts';
 import { searchAttempts } from '../index/search-files.ts';
 import { viewAttemptOf, viewRawAttempt } from '../attempts/attempt.ts';
-import { viewAwaitedRewards } from '../attempts/awaited.ts';
+import { viewAwaited } from '../attempts/awaited.ts';
 import { viewGroupOf } from '../attempts/group.ts';
 import { viewStep } from '../attempts/step.ts';
 import { viewTokens } from '../attempts/tokens.ts';
@@ -69,9 +69,9 @@ export const VIEW_ROUTES: readonly ViewRoute[] = [
   },
   {
     path: 'runs/:run/rewards',
-    about: 'Attempts that wait for a reward from outside.',
+    about: 'Attempts that wait for a reward from outside, as `temper rewards RUN --json`.',
     query: {},
-    answer: (context, parts) => viewAwaitedRewards(context, part(parts, 'run')),
+    answer: (context, parts) => viewAwaited(context, part(parts, 'run')),
   },
   {
     path: 'runs/:run/steps/:step',

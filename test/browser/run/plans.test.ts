@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { joinCurves } from '../../../browser/join-curves.ts';
 import { formatAttemptName } from '../../../browser/attempt/places.ts';
 import { placeLineage } from '../../../browser/run/place-lineage.ts';
 import { periodOf, placeLanes, spansInSight } from '../../../browser/run/plan-lanes.ts';
@@ -58,21 +57,6 @@ test('branches stand below what they continue; a fork counts on from the step th
     ['fork/0', 1, 20, 25],
     ['fork/1', 2, 23, 27],
   ]);
-});
-
-test('a curve is extended by what is new, and stays the same value if nothing is', () => {
-  const curve = (steps: number[], evals: number[] = []): CurveView => ({
-    run: 'demo',
-    branch: 0,
-    steps: steps.map((step) => summary(step, 5)),
-    evals: evals.map((step) => evaluation(step, 0.5, 0)),
-    parts: [{ branch: 0, fromStep: 1 }],
-  });
-  const before = curve([1, 2], [0]);
-  expect(joinCurves(before, curve([2]))).toBe(before);
-  const joined = joinCurves(before, curve([2, 3], [2]));
-  expect(joined.steps.map(({ step }) => step)).toEqual([1, 2, 3]);
-  expect(joined.evals.map(({ step }) => step)).toEqual([0, 2]);
 });
 
 test('ids of attempts are said in words; filters of the address have one order', () => {

@@ -1,7 +1,7 @@
 /** Reviewers of a run: the pages behind their link, and comparisons as JSON, with a real server and store. */
 import { expect, test } from 'vitest';
 
-import { readAwaited } from '../../../cli/review/awaited-list.ts';
+import { readAwaited } from '../../../views/attempts/awaited.ts';
 import { planLinks } from '../../../cli/review/links.ts';
 import type { ExternalConfig } from '../../../core/contract/contract.ts';
 import { closeLedger, readGiven } from '../../../store/records/rewards/given-rewards.ts';

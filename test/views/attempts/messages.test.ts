@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { messageText, viewMessage } from '../../../views/attempts/messages.ts';
+import { messageText } from '../../../views/api/message-text.ts';
+import { viewMessage } from '../../../views/attempts/messages.ts';
 
 const call = (name: string, args: string) => ({ id: '0', type: 'function', function: { name, arguments: args } });
 

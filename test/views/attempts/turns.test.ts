@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
 import type { CallRecord } from '../../../store/records/groups/trajectories.ts';
-import { messageText, viewMessage } from '../../../views/attempts/messages.ts';
+import { messageText } from '../../../views/api/message-text.ts';
+import { viewMessage } from '../../../views/attempts/messages.ts';
 import { playedCalls } from '../../../views/attempts/read-played.ts';
 import { viewTurns, WHOLE_ATTEMPT } from '../../../views/attempts/view-attempt.ts';
 import { attemptOf, callOf, said, system, user } from '../../store/records/made-attempt.ts';
