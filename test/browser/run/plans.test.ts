@@ -3,8 +3,7 @@ import { formatAttemptName } from '../../../browser/attempt/places.ts';
 import { placeLineage } from '../../../browser/run/place-lineage.ts';
 import { periodOf, placeLanes, spansInSight } from '../../../browser/run/plan-lanes.ts';
 import { filtersOf } from '../../../browser/search/filters.ts';
-import type { CurveView, LaneSpan, LineageNode } from '../../../views/api/run-views.ts';
-import { evaluation, summary } from '../../cli/fixture-store.ts';
+import type { LaneSpan, LineageNode } from '../../../views/api/run-views.ts';
 
 const SECOND = 1000;
 const time = (second: number): string => new Date(second * SECOND).toISOString();
