@@ -3,7 +3,7 @@ import type { TrackerSettings } from '../../core/contract/outbound.ts';
 import type { TraceSettings } from '../../core/contract/trace.ts';
 import { badConfig, type TemperError } from '../../core/contract/failures.ts';
 import { serviceCaller, serviceUrl, type ServiceName } from '../deploy/targets/services.ts';
-import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
+import { callHttp, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
 import { openMlflow } from '../track/mlflow.ts';
 import { logRequest, trackioCaller, trackioUrl } from '../track/trackio.ts';
 import { graphqlRequest, VIEWER } from '../track/wandb-graphql.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { TemperError } from '../../core/contract/failures.ts';
-import { callHttp, type HttpCaller } from '../http.ts';
+import { callHttp, type HttpCaller } from '../../core/text/http.ts';
 import type { RecordedPrompt } from './recorded-prompts.ts';
 import type { DeployAddress } from './targets/target.ts';
 

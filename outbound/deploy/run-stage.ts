@@ -8,7 +8,7 @@ import {
   type RecordedDeployment,
 } from '../../store/records/production/deployments.ts';
 import type { Store } from '../../store/store.ts';
-import { withoutSecrets, requireKey } from '../http.ts';
+import { withoutSecrets, requireKey } from '../../core/text/http.ts';
 import { deploymentFiles } from './targets/files.ts';
 import type { DeployFile, Proof, ProofRequest, StageContext, WriteGguf } from './targets/target.ts';
 import { requireTarget } from './targets.ts';

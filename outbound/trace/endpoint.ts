@@ -2,7 +2,7 @@
 import { withoutSlash } from '../../core/names/addresses.ts';
 import type { TraceSettings } from '../../core/contract/trace.ts';
 import { badConfig } from '../../core/contract/failures.ts';
-import { requireKey, type HttpCaller } from '../http.ts';
+import { requireKey, type HttpCaller } from '../../core/text/http.ts';
 import type { TargetMemory } from '../target.ts';
 import { findOrMakeExperiment, openMlflow } from '../track/mlflow.ts';
 import type { Attributes } from './otlp/span.ts';

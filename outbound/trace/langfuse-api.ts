@@ -2,7 +2,7 @@
 import pLimit from 'p-limit';
 
 import { TemperError } from '../../core/contract/failures.ts';
-import { callHttp, type HttpCaller } from '../http.ts';
+import { callHttp, type HttpCaller } from '../../core/text/http.ts';
 import { langfuseCaller, type LangfuseAccess } from './endpoint.ts';
 import type { AttemptVerdict } from './evaluation-events.ts';
 import { spanIdOf } from './ids.ts';

@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { TemperError } from '../../core/contract/failures.ts';
-import { callHttp, type TargetAnswer } from '../http.ts';
+import { callHttp, type TargetAnswer } from '../../core/text/http.ts';
 import type { TraceEndpoint } from './endpoint.ts';
 import type { Span, SpanSource, Attributes, AttributeValue } from './otlp/span.ts';
 import { TraceResponse, TraceRequest } from './otlp/wire.ts';

@@ -1,7 +1,7 @@
 /** Tells a run as traces: one for each step, with its groups, and one for each attempt that is sent. */
 import type { TraceSettings } from '../../core/contract/trace.ts';
 import type { Store } from '../../store/store.ts';
-import type { HttpCaller } from '../http.ts';
+import type { HttpCaller } from '../../core/text/http.ts';
 import type { TargetMemory, ToldRow, RunFacts, StepRow, Target, ToldRun } from '../target.ts';
 import { attemptRoot, attemptSpans, nameAttempt, sampleAttempts } from './attempt-spans.ts';
 import { SCHEMA_URL } from './conventions.ts';

@@ -1,7 +1,7 @@
 /** A Trackio server: `bulk_log` with an id for each row, of which it keeps the first. */
 import { withoutSlash } from '../../core/names/addresses.ts';
 import type { TrackioSettings } from '../../core/contract/outbound.ts';
-import { callHttp, type HttpCaller, type HttpRequest } from '../http.ts';
+import { callHttp, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
 import type { Target, ToldRun } from '../target.ts';
 import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow } from './metric-names.ts';

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { badConfig } from '../../core/contract/failures.ts';
-import { callHttp } from '../http.ts';
+import { callHttp } from '../../core/text/http.ts';
 import {
   COMMIT_ARTIFACT,
   CREATE_ARTIFACT,

@@ -1,6 +1,6 @@
 /** Calls of W&B's GraphQL interface, as its client 0.31 (wandb-core) makes them. */
 import { TemperError } from '../../core/contract/failures.ts';
-import { callHttp, withoutSecrets, type HttpCaller, type HttpRequest } from '../http.ts';
+import { callHttp, withoutSecrets, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
 
 export interface WandbApi {
   readonly caller: HttpCaller;

@@ -4,7 +4,7 @@
  */
 import { withoutSlash } from '../../core/names/addresses.ts';
 import type { WandbSettings } from '../../core/contract/outbound.ts';
-import { callHttp, requireKey, type HttpCaller } from '../http.ts';
+import { callHttp, requireKey, type HttpCaller } from '../../core/text/http.ts';
 import type { ToldRow, Target, ToldRun, EvalRow } from '../target.ts';
 import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow, STEP_METRIC, bestEvaluation } from './metric-names.ts';

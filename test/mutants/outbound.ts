@@ -2,14 +2,14 @@
 import { breaking, type Mutant } from './mutant.ts';
 
 export const OUTBOUND: readonly Mutant[] = [
-  ...breaking('outbound/http.ts', 'test/outbound/http.test.ts', [
+  ...breaking('core/text/http.ts', 'test/core/text/http.test.ts', [
     [
       'a key that a server repeats stands in the message',
       "const hidden = known.reduce((hiding, secret) => hiding.replaceAll(secret, '[key]'), text);",
       'const hidden = known.length < 0 ? "" : text;',
     ],
     ['the signature of a presigned address stands in the message', '|Signature|sig|token)=)', '|Signature|sig)=)'],
-    ['a key follows a redirect to another server', "redirect: 'error',", "redirect: 'follow',"],
+    ['a key follows a redirect to another server', 'followsRedirects = false', 'followsRedirects = true'],
     [
       'a server that asks to wait is not called again',
       'status === 429 || status >= 500 || status === 408',

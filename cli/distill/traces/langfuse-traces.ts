@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { badConfig, TemperError } from '../../../core/contract/failures.ts';
-import { callHttp } from '../../../outbound/http.ts';
+import { callHttp } from '../../../core/text/http.ts';
 import { langfuseAccess, langfuseCaller } from '../../../outbound/trace/endpoint.ts';
 import type { ReadSpan } from '../../../outbound/trace/otlp/decode.ts';
 import { askAgain } from '../../../play/sources/ask-again.ts';
@@ -98,7 +98,11 @@ async function* readPages<Item>(
 async function ask(place: Place, path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
   const { env, signal } = place;
   const { url, authorization } = langfuseAccess(env);
-  const caller = { ...langfuseCaller(authorization, { fetch, signal }), remedy: REMEDY };
+  const caller = {
+    ...langfuseCaller(authorization, { fetch, signal }),
+    remedy: REMEDY,
+    outage: 'SourceUnavailable',
+  } as const;
   const request = {
     url: `${url}/api/public/${path}?${new URLSearchParams(query).toString()}`,
     headers: { authorization },
@@ -106,8 +110,7 @@ async function ask(place: Place, path: string, query: Readonly<Record<string, st
   try {
     return (await askAgain(() => callHttp(caller, request), patienceOf(place))).json;
   } catch (error) {
-    if (!(error instanceof TemperError) || error.type === 'BadConfig') throw error;
-    if (error.retryable) throw new TemperError('SourceUnavailable', error.message, { cause: error });
+    if (!(error instanceof TemperError) || error.type !== 'DeploymentFailed') throw error;
     throw badConfig(`${error.message}; ${REMEDY}`, { cause: error });
   }
 }

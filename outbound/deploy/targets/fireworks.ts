@@ -6,7 +6,7 @@ import type { DeployOptions } from '../../../core/contract/deploy.ts';
 import { badConfig, TemperError } from '../../../core/contract/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../../store/records/runs/peft-adapter.ts';
-import { callHttp, type HttpCaller } from '../../http.ts';
+import { callHttp, type HttpCaller } from '../../../core/text/http.ts';
 import { readShape, readDeployedTemplate } from './files.ts';
 import { modelName } from './names.ts';
 import { serviceCaller, SERVICES, serviceUrl } from './services.ts';

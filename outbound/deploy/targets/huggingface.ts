@@ -11,7 +11,7 @@ import { badConfig, TemperError } from '../../../core/contract/failures.ts';
 import { readBoundedText } from '../../../core/text/read-bounded.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
 import { PEFT_WEIGHTS_FILE } from '../../../store/records/runs/peft-adapter.ts';
-import { callHttp, explainRefusal, explainSilence, type HttpCaller } from '../../http.ts';
+import { callHttp, explainRefusal, explainSilence, type HttpCaller } from '../../../core/text/http.ts';
 import { CARD, inMemory } from './files.ts';
 import { stepName } from './names.ts';
 import { serviceCaller, serviceUrl } from './services.ts';

@@ -14,7 +14,7 @@ import { withoutSlash } from '../../../core/names/addresses.ts';
 import type { DeployOptions } from '../../../core/contract/deploy.ts';
 import { TemperError } from '../../../core/contract/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
-import { callHttp, type HttpCaller } from '../../http.ts';
+import { callHttp, type HttpCaller } from '../../../core/text/http.ts';
 import { modelName } from './names.ts';
 import type { DeployTarget, StageContext } from './target.ts';
 

@@ -1,6 +1,6 @@
 /** Hosted services that targets call and `temper doctor` asks. Their own clients read the same variables. */
 import { withoutSlash } from '../../../core/names/addresses.ts';
-import { requireKey, type HttpCaller } from '../../http.ts';
+import { requireKey, type HttpCaller } from '../../../core/text/http.ts';
 
 interface Service {
   readonly system: string;

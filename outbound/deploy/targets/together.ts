@@ -8,7 +8,7 @@ import { TemperError } from '../../../core/contract/failures.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import { presignObject } from '../../../store/bytes/s3-client.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
-import { callHttp, requireKey } from '../../http.ts';
+import { callHttp, requireKey } from '../../../core/text/http.ts';
 import { modelName } from './names.ts';
 import type { DeployTarget, DeployStage, StageContext, StageOutcome } from './target.ts';
 import { HUB_STAGES } from './huggingface.ts';

@@ -10,7 +10,7 @@ import { withoutSlash } from '../../../core/names/addresses.ts';
 import type { DeployOptions } from '../../../core/contract/deploy.ts';
 import { badConfig, TemperError } from '../../../core/contract/failures.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
-import { callHttp, type HttpCaller } from '../../http.ts';
+import { callHttp, type HttpCaller } from '../../../core/text/http.ts';
 import { modelName, stepName } from './names.ts';
 import type { DeployTarget, DeployStage, StageContext } from './target.ts';
 

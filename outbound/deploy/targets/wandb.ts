@@ -2,7 +2,7 @@
 import { withoutSlash } from '../../../core/names/addresses.ts';
 import type { DeployOptions } from '../../../core/contract/deploy.ts';
 import type { Made, RecordedDeployment } from '../../../store/records/production/deployments.ts';
-import { requireKey } from '../../http.ts';
+import { requireKey } from '../../../core/text/http.ts';
 import { logArtifact } from '../../track/wandb-artifact.ts';
 import { modelName, stepName } from './names.ts';
 import { CARD } from './files.ts';

@@ -1,10 +1,10 @@
 /**
- * Calls of other systems' HTTP interfaces. An outage is TargetUnavailable, a refused key BadConfig, and any other refusal
- * DeploymentFailed; no key ever stands in a message.
+ * Calls of other systems' HTTP interfaces. An outage is TargetUnavailable, or what the caller names; a refused key is
+ * BadConfig, and any other refusal DeploymentFailed. No key ever stands in a message.
  */
-import { badConfig, TemperError } from '../core/contract/failures.ts';
-import { parseJson } from '../core/text/json-text.ts';
-import { readBounded } from '../core/text/read-bounded.ts';
+import { badConfig, type FailureType, TemperError } from '../contract/failures.ts';
+import { parseJson } from './json-text.ts';
+import { readBounded } from './read-bounded.ts';
 
 export interface HttpCaller {
   /** Whose interface it is, in messages. */
@@ -16,6 +16,10 @@ export interface HttpCaller {
   readonly secrets?: readonly string[];
   /** What is done about an outage; by default, `Temper tries again`. */
   readonly remedy?: string;
+  /** Type of an outage. */
+  readonly outage?: FailureType;
+  /** For files on servers of others, which get no key. By default an answer that names another address is an error. */
+  readonly followsRedirects?: boolean;
   readonly fetch: typeof fetch;
   readonly signal: AbortSignal;
 }
@@ -30,7 +34,9 @@ export interface HttpRequest {
   readonly stream?: { readonly bytes: number; open(): ReadableStream<Uint8Array> };
   readonly headers?: Readonly<Record<string, string>>;
   /** Refusals that are answers. */
-  readonly expected?: readonly number[];
+  readonly expected?: readonly number[] | 'all';
+  /** Takes the body of an answer of 2xx, as it comes. */
+  readonly save?: (body: ReadableStream<Uint8Array>) => Promise<void>;
   /** For answers that take long to compute. */
   readonly timeoutMs?: number;
 }
@@ -67,35 +73,44 @@ export async function callHttp(caller: HttpCaller, request: HttpRequest): Promis
     );
   const answer = await send(caller, request);
   const isOk = answer.status >= 200 && answer.status < 300;
-  if (isOk || request.expected?.includes(answer.status)) return answer;
+  if (isOk || request.expected === 'all' || request.expected?.includes(answer.status)) return answer;
   throw explainRefusal(caller, request, answer);
 }
 
 async function send(caller: HttpCaller, request: HttpRequest): Promise<TargetAnswer> {
-  const { key, fetch: ask, signal } = caller;
-  const { method = 'GET', url, json, body, stream, headers, timeoutMs = TIMEOUT_MS } = request;
+  const { fetch: ask, signal } = caller;
+  const { url, body, timeoutMs = TIMEOUT_MS, save } = request;
   const timeout = AbortSignal.timeout(timeoutMs + Math.ceil((body?.byteLength ?? 0) / BYTES_PER_MS));
   try {
-    const response = await ask(url, {
-      method,
-      signal: AbortSignal.any([signal, timeout]),
-      redirect: 'error',
-      headers: {
-        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-      ...(body === undefined ? {} : { body }),
-      ...(stream === undefined ? {} : { body: stream.open(), duplex: 'half' }),
-    });
+    const response = await ask(url, { ...initOf(caller, request), signal: AbortSignal.any([signal, timeout]) });
+    const { status, ok, headers, body: sent } = response;
+    if (save !== undefined && ok && sent !== null) {
+      await save(sent);
+      return { status, headers, text: '', bytes: new Uint8Array(), json: undefined };
+    }
     const bytes = await readBounded(response);
     const text = new TextDecoder().decode(bytes);
-    return { status: response.status, text, bytes, json: parseJson(text), headers: response.headers };
+    return { status, headers, text, bytes, json: parseJson(text) };
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    throw explainSilence(caller, request, cause);
+    throw cause instanceof TemperError ? cause : explainSilence(caller, request, cause);
   }
+}
+
+function initOf({ key, followsRedirects = false }: HttpCaller, request: HttpRequest): RequestInit {
+  const { method = 'GET', json, body, stream, headers } = request;
+  return {
+    method,
+    redirect: followsRedirects ? 'follow' : 'error',
+    headers: {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
+    ...(stream === undefined ? {} : { body: stream.open(), duplex: 'half' }),
+  };
 }
 
 /** `cause`: what `fetch` threw. */
@@ -114,8 +129,7 @@ export function explainRefusal(
   const sent = request.headers?.['authorization']?.split(' ').at(-1);
   const said = withoutSecrets(messageOf(text), [key, sent, ...secrets]).slice(0, MOST_TEXT);
   const what = `${placeOf(request)} answered ${status}${said && `: ${said}`}`;
-  if (status === 429 || status >= 500 || status === 408)
-    return unavailable(caller, what, retryAfterMs(headers.get('retry-after')));
+  if (status === 429 || status >= 500 || status === 408) return unavailable(caller, what, retryAfterMs(headers));
   if (status === 401 || status === 403) {
     const remedy = keyVariable === null ? 'check the rights' : `check the key in ${keyVariable}, and its rights`;
     return badConfig(`${system} refused the request (${what}); ${remedy}`);
@@ -124,20 +138,21 @@ export function explainRefusal(
 }
 
 function unavailable(
-  { system, remedy = 'Temper tries again' }: HttpCaller,
+  { system, outage = 'TargetUnavailable', remedy = 'Temper tries again' }: HttpCaller,
   what: string,
   retryMs: number | null = null,
 ): TemperError {
   const options = retryMs === null ? {} : { retryAfterMs: retryMs };
-  return new TemperError('TargetUnavailable', `${system} is unavailable (${what}); ${remedy}`, options);
+  return new TemperError(outage, `${system} is unavailable (${what}); ${remedy}`, options);
 }
 
-/** Seconds, or a date. */
-function retryAfterMs(header: string | null): number | null {
-  if (header === null) return null;
+/** Seconds, or a date; or as the Hugging Face hub says it, `RateLimit: "api";r=0;t=56`. */
+function retryAfterMs(headers: Headers): number | null {
+  const header = headers.get('retry-after') ?? /(?:^|;)\s*t=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1];
+  if (header === undefined) return null;
   const seconds = Number(header);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? ms : null;
+  return Number.isFinite(ms) && ms >= 0 ? ms : null;
 }
 
 /** Without its query: that of a presigned address is a key. */
@@ -146,7 +161,8 @@ function placeOf({ method = 'GET', url }: HttpRequest): string {
   return `${method} ${origin}${pathname}`;
 }
 
-function messageOf(text: string): string {
+/** A server's own words. */
+export function messageOf(text: string): string {
   const json = parseJson(text);
   const { message, error, detail } = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>;
   const inner = typeof error === 'object' && error !== null ? (error as Record<string, unknown>)['message'] : error;

@@ -2,8 +2,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 
-import { readBounded } from '../../core/text/read-bounded.ts';
-import { callHttp, type HttpRequest } from '../../outbound/http.ts';
+import { readBounded } from '../../../core/text/read-bounded.ts';
+import { callHttp, type HttpRequest } from '../../../core/text/http.ts';
 
 const KEY = 'a-key-of-some-length';
 
