@@ -36,6 +36,11 @@ export const scheduleCreateCommand = defineCommand({
       placeholder: 'T',
       description: 'interval, counted from now: 30m, 6h, 1d, 2w',
       excludes: ['cron'],
+      form: {
+        pattern: /^[1-9]\d{0,5}[mhdw]$/,
+        rule: 'a whole number of m, h, d or w (minutes, hours, days, weeks)',
+        example: '6h',
+      },
     },
     cron: { kind: 'text', placeholder: 'LINE', description: 'cron line of five fields, in UTC' },
     from: {

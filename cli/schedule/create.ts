@@ -16,6 +16,7 @@ import { registerSearchAttributes } from '../../workers/connection/namespace.ts'
 import type { retrain, RetrainInput } from '../../workflows/retrain.ts';
 import { trackingOf } from '../../operations/start-run.ts';
 import { keepDate, proveChatTemplate } from '../planning/chat-template.ts';
+import { badConfig } from '../../core/contract/failures.ts';
 import { EXIT } from '../command-line/errors.ts';
 import type { ProjectPlace } from '../../operations/operation.ts';
 import { formatTime } from '../../core/reports/format.ts';
@@ -72,7 +73,7 @@ async function createSchedule(place: ProjectPlace, plan: SchedulePlan): Promise<
     await registerSearchAttributes(server).catch(() => undefined);
     await refuseExisting(schedules, storeId, name);
     await recordSchedule(store, name, { config, from });
-    const handle = await schedules.create<typeof retrain>({
+    const creating = schedules.create<typeof retrain>({
       scheduleId: scheduleId(storeId, name),
       spec: toSpec(timing),
       action: {
@@ -90,8 +91,18 @@ async function createSchedule(place: ProjectPlace, plan: SchedulePlan): Promise<
       },
       memo: { timing: timing.text },
     });
+    const handle = await creating.catch((error: unknown) => refuseTimes(timing, error));
     return (await handle.describe()).info.nextActionTimes[0] ?? null;
   });
+}
+
+/** Temporal's client makes a TypeError of what the server says of a cron line. */
+function refuseTimes({ cron }: Timing, cause: unknown): never {
+  if (cron === null || !(cause instanceof TypeError)) throw cause;
+  throw badConfig(
+    `--cron must be a cron line that Temporal reads, got ${JSON.stringify(cron)} (${cause.message}); write it like '0 3 * * *'`,
+    { cause },
+  );
 }
 
 /** Refuses an existing schedule before its record is replaced. */

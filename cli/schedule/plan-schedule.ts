@@ -14,7 +14,6 @@ import { draftRun, type RunRequest } from '../planning/draft-run.ts';
 import type { Parent } from '../planning/find-parent.ts';
 import { readRunSource } from '../planning/run-source.ts';
 import type { ScheduleCreateContext } from './command.ts';
-import { parseCron, parseInterval } from './schedule-timing.ts';
 
 export interface SchedulePlan {
   readonly name: string;
@@ -76,9 +75,15 @@ function checkScheduleName(name: string): string {
   );
 }
 
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** Temporal reads the cron line, and says what is wrong with it. */
 function parseTiming({ every, cron }: ScheduleCreateContext['flags']): Timing {
-  if (every !== null) return { text: `every ${every}`, everyMs: parseInterval(every), cron: null };
-  if (cron !== null) return { text: `cron ${parseCron(cron)}`, everyMs: null, cron: parseCron(cron) };
+  if (every !== null) {
+    const everyMs = Number(every.slice(0, -1)) * UNITS_MS[every.slice(-1)]!;
+    return { text: `every ${every}`, everyMs, cron: null };
+  }
+  if (cron !== null) return { text: `cron ${cron}`, everyMs: null, cron };
   throw badConfig("a schedule needs a time; pass --every 1d, or --cron '0 3 * * *' (UTC)");
 }
 

@@ -227,6 +227,18 @@ test('a schedule is made once; made anew under its name it goes on from its last
   });
 });
 
+test('a cron line that Temporal refuses is refused with its reason, and makes no schedule', async () => {
+  await play({}, async (scheduled) => {
+    const name = newName();
+    const { exitCode, stderr } = await scheduled.create(name, '--cron', '0 25 * * *');
+    expect(exitCode).toBe(2);
+    expect(stderr).toBe(
+      `temper: --cron must be a cron line that Temporal reads, got "0 25 * * *" (Hour is not in range [0-23]); write it like '0 3 * * *'`,
+    );
+    expect((await scheduled.schedule('show', name)).stderr).toContain(`no schedule ${name} on this server`);
+  });
+});
+
 test('a schedule that is not there is told so by every action', async () => {
   await play({}, async ({ schedule }) => {
     for (const action of ['show', 'pause', 'resume', 'trigger', 'delete']) {
