@@ -144,7 +144,7 @@ export const RUN_ARGUMENT = { placeholder: 'RUN' } satisfies Argument;
 export const CHECKPOINT_ARGUMENT = { placeholder: 'CHECKPOINT' } satisfies Argument;
 export const CHECKPOINT_HELP = [
   'CHECKPOINT is RUN or RUN@latest (its last step), RUN@STEP, RUN@best (highest reward on held-out scenarios),',
-  'RUN@production (see temper promote), or RUN~BRANCH@STEP (on a branch that a rollback has left).',
+  'RUN@production (see temper production promote), or RUN~BRANCH@STEP (on a branch that a rollback has left).',
 ] as const;
 export const JSON_FLAG = { kind: 'boolean', description: 'print one JSON object' } satisfies Flag;
 export const REASON_FLAG = {

@@ -11,8 +11,8 @@ const BY_FLAGS = {
   reason: { ...REASON_FLAG, description: 'recorded with the promotion' },
 } as const satisfies Flags;
 
-export const promote = defineOperation({
-  name: 'promote',
+export const productionPromote = defineOperation({
+  name: 'production promote',
   summary: "make a checkpoint a run's production",
   details: [
     'RUN@production then names the checkpoint in every command. temper serve RUN@production follows within seconds: it loads',
@@ -20,7 +20,10 @@ export const promote = defineOperation({
     "its author and the checkpoint's evaluation. A checkpoint in production, and the one before, are never pruned.",
     'temper production back returns to the one before. Needs no server.',
   ],
-  examples: ['temper promote demo@best --reason "0.82 on held-out games"', 'temper promote nightly-3@20 --to demo'],
+  examples: [
+    'temper production promote demo@best --reason "0.82 on held-out games"',
+    'temper production promote nightly-3@20 --to demo',
+  ],
   arguments: { checkpoint: CHECKPOINT_ARGUMENT },
   flags: {
     to: {
@@ -62,7 +65,8 @@ export const productionList = defineOperation({
   effect: 'reads',
   run: async ({ run }, place) => (await work()).listPromotions(place, run),
   lines: (rows, { run }) => {
-    if (rows.length === 0) return [`nothing of ${run} was promoted; promote a checkpoint: temper promote ${run}@STEP`];
+    if (rows.length === 0)
+      return [`nothing of ${run} was promoted; promote a checkpoint: temper production promote ${run}@STEP`];
     const head = ['', 'time', 'what', 'checkpoint', 'held-out reward', 'by', 'reason'];
     const cells = rows.map(({ isProduction, at, kind, checkpoint, evaluation, comparison, by, reason }) => {
       const compared = Object.entries(comparison ?? {}).map(([name, value]) => `${name} ${formatNumber(value)}`);

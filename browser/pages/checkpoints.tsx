@@ -187,7 +187,7 @@ function Uses({ run, name, row: { step, weights } }: { run: string; name: string
     `temper export ${name} --to ./${run}-${step}`,
     `temper serve ${name}`,
     `temper deploy ${name} --to huggingface --repo OWNER/NAME --wait`,
-    `temper promote ${name}`,
+    `temper production promote ${name}`,
   ];
   return (
     <>

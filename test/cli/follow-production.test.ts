@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 const cli = async (...words: string[]) => expect((await runCli(project, words)).exitCode).toBe(0);
-const promote = (...words: string[]) => cli('promote', ...words);
+const promote = (...words: string[]) => cli('production', 'promote', ...words);
 const served = () => events.filter((event) => event.startsWith('switched')).length;
 
 async function follow(): Promise<void> {
@@ -90,6 +90,6 @@ test('one of another form of adapter is not served by this engine', async () => 
 
 test('a run without a promotion has nothing to serve', async () => {
   expect(await complaintIn(project, ['serve', 'demo@production'], { env: { TEMPER_SERVE_KEY: 'k' } })).toContain(
-    'demo@production names no checkpoint (nothing was promoted); promote one: temper promote demo@STEP',
+    'demo@production names no checkpoint (nothing was promoted); promote one: temper production promote demo@STEP',
   );
 });

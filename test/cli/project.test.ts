@@ -11,7 +11,10 @@ test('a script does what commands do, by the same rules', async () => {
   await makeRun(await openStore(join(folder, '.temper', 'store')), { steps: 3 });
   const project = openProject({ folder });
   expect((await project.checkpoints({ checkpoint: 'demo' })).map(({ step }) => step)).toEqual([3, 2, 1, 0]);
-  expect(await project.promote({ checkpoint: 'demo@2', by: 'ann' })).toMatchObject({ run: 'demo', created: true });
+  expect(await project.productionPromote({ checkpoint: 'demo@2', by: 'ann' })).toMatchObject({
+    run: 'demo',
+    created: true,
+  });
   expect(await project.productionList({ run: 'demo' })).toMatchObject([{ checkpoint: 'demo@2', by: 'ann' }]);
   const removal = await project.checkpointsPrune({ run: 'demo', keepLast: 1, dryRun: true });
   expect(removal.pruned.map(({ step }) => step)).not.toContain(2);

@@ -29,16 +29,16 @@ const production = async () => (await findCheckpoint(store, { run: 'demo', branc
 
 test('checkpoints are promoted and taken back, each with who, when, why and how good it is', async () => {
   expect(await ran('production', 'list', 'demo')).toBe(
-    'nothing of demo was promoted; promote a checkpoint: temper promote demo@STEP',
+    'nothing of demo was promoted; promote a checkpoint: temper production promote demo@STEP',
   );
-  expect(await ran('promote', 'demo@2', '--by', 'ann')).toBe(
+  expect(await ran('production', 'promote', 'demo@2', '--by', 'ann')).toBe(
     'demo@2 is demo@production now\nserve it with temper serve demo@production',
   );
   expect(await production()).toBe(2);
-  expect(await ran('promote', 'demo@best', '--by', 'bob', '--reason', 'wins more')).toBe(
+  expect(await ran('production', 'promote', 'demo@best', '--by', 'bob', '--reason', 'wins more')).toBe(
     'demo@3 is demo@production now, demo@2 was before',
   );
-  expect(await ran('promote', 'demo@3')).toContain('demo@3 is demo@production already');
+  expect(await ran('production', 'promote', 'demo@3')).toContain('demo@3 is demo@production already');
   expect(await ran('production', 'back', 'demo', '--by', 'ann', '--reason', 'too curt')).toBe(
     'demo@2 is demo@production now, demo@3 was before',
   );
@@ -55,14 +55,14 @@ test('checkpoints are promoted and taken back, each with who, when, why and how 
 
 test('a checkpoint of another run may become production, and the alias names it in every command', async () => {
   await makeRun(store, { run: 'nightly-3', steps: 2, seed: 2 });
-  await ran('promote', 'nightly-3@2', '--to', 'demo');
+  await ran('production', 'promote', 'nightly-3@2', '--to', 'demo');
   expect(await ran('checkpoints', 'demo@production')).toContain('2');
   expect(await complain('verify', 'demo@production')).toContain('pass nightly-3@2');
   expect(await complain('checkpoints', 'demo~1@production')).toContain('pass demo@production');
 });
 
 test('what is in production, and what it could go back to, is not pruned', async () => {
-  for (const step of [1, 2, 3]) await ran('promote', `demo@${step}`);
+  for (const step of [1, 2, 3]) await ran('production', 'promote', `demo@${step}`);
   const { kept } = JSON.parse(await ran('checkpoints', 'prune', 'demo', '--keep-last', '1', '--dry-run', '--json')) as {
     kept: { step: number; because: string }[];
   };
@@ -74,7 +74,7 @@ test('what is in production, and what it could go back to, is not pruned', async
 
 test('a run that is production of another one is not deleted, and one with a production of its own goes with all of it', async () => {
   await makeRun(store, { run: 'nightly-3', steps: 2, seed: 2 });
-  await ran('promote', 'nightly-3@2', '--to', 'demo');
+  await ran('production', 'promote', 'nightly-3@2', '--to', 'demo');
   expect(await complain('checkpoints', 'delete', 'nightly-3', '--all')).toContain('it is demo@production');
   expect(await complain('checkpoints', 'delete', 'demo', '--all')).toContain('pass --with-production');
   await ran('checkpoints', 'delete', 'demo', '--all', '--with-production');
@@ -84,9 +84,9 @@ test('a run that is production of another one is not deleted, and one with a pro
 });
 
 test('what is wrong is refused in one line, and nothing is promoted', async () => {
-  expect(await complain('promote', 'demo@9')).toContain('demo@9 is not committed');
-  expect(await complain('promote', 'other@1')).toContain('no run other in the store');
-  expect(await complain('promote', 'demo@2', '--to', 'other')).toContain('no run other in the store');
+  expect(await complain('production', 'promote', 'demo@9')).toContain('demo@9 is not committed');
+  expect(await complain('production', 'promote', 'other@1')).toContain('no run other in the store');
+  expect(await complain('production', 'promote', 'demo@2', '--to', 'other')).toContain('no run other in the store');
   expect(await complain('production', 'back', 'demo')).toContain('demo@production must have an earlier promotion');
   expect(await complain('checkpoints', 'demo@production')).toContain(
     'demo@production names no checkpoint (nothing was promoted)',

@@ -18,6 +18,7 @@ import {
   generateDeploymentPage,
 } from './generate-deploy-flags.ts';
 import { COMMANDS_PAGE, FLAGS_FILE, generateFlags, generatePage } from './generate-flags.ts';
+import { generateOperations } from './generate-operations.ts';
 import { FAILURES } from '../../core/contract/failures.ts';
 import * as engine from '../../core/contract/engine.ts';
 
@@ -150,7 +151,7 @@ function codegen(): string {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(FLAGS_FILE, generateFlags());
-  writeFileSync(COMMANDS_PAGE, generatePage());
+  writeFileSync(COMMANDS_PAGE, generateOperations(generatePage()));
   writeFileSync(DEPLOY_FLAGS_FILE, generateDeployFlags());
   writeFileSync(DEPLOYMENT_PAGE, generateDeploymentPage());
   for (const [name, type] of wireTypes()) fillFixture(new URL(`${name}.json`, import.meta.url), type);

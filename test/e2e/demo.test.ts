@@ -160,7 +160,7 @@ test('promotions while clients ask drop no request, each answer says which check
   };
   const kept = JSON.parse(await temper('checkpoints', 'demo', '--json')) as { step: number }[];
   const [first, last] = [kept.at(-1), kept[0]].map((each) => `demo@${each!.step}`) as [string, string];
-  await temper('promote', first);
+  await temper('production', 'promote', first);
   const serving = checkout.start('npx', 'temper', 'serve', 'demo@production', '--record', '--port', '0', '--json');
   await until('it is served', () => serving.stdout().endsWith('}\n'));
   const { baseUrl, recording } = JSON.parse(serving.stdout()) as { baseUrl: string; recording: object };
@@ -174,7 +174,7 @@ test('promotions while clients ask drop no request, each answer says which check
   const answeredBy = (policy: string) => tally.byPolicy.get(policy) ?? 0;
   const reached = (what: string, is: () => boolean) => until(what, () => tally.failures.length > 0 || is());
   await reached('some are answered', () => tally.answered >= 100);
-  await temper('promote', last, '--reason', 'better');
+  await temper('production', 'promote', last, '--reason', 'better');
   await reached('the promoted one answers', () => answeredBy(last) > 100);
   await temper('production', 'back', 'demo');
   const before = answeredBy(first) + CLIENTS;

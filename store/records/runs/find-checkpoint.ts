@@ -47,7 +47,9 @@ async function findProduction(store: Store, run: string, branch: number | null):
   const found = promoted && (await readCheckpoint(store, promoted));
   if (found !== null && found.manifestSha256 === promoted?.manifestSha256) return found;
   const because = promoted === null ? 'nothing was promoted' : `${policyName(promoted)} is gone`;
-  throw badConfig(`${run}@production names no checkpoint (${because}); promote one: temper promote ${run}@STEP`);
+  throw badConfig(
+    `${run}@production names no checkpoint (${because}); promote one: temper production promote ${run}@STEP`,
+  );
 }
 
 /** Names the newest commit before the step: a step that trained nothing has its weights. */

@@ -98,7 +98,7 @@ export async function findBefore(store: Store, run: string): Promise<Checkpoint>
   if (before !== undefined) return before.checkpoint;
   const found = current === undefined ? 'nothing was promoted' : `${policyName(current.checkpoint)} is the only one`;
   throw badConfig(
-    `${run}@production must have an earlier promotion to go back to, but ${found}; promote a checkpoint: temper promote ${run}@STEP`,
+    `${run}@production must have an earlier promotion to go back to, but ${found}; promote a checkpoint: temper production promote ${run}@STEP`,
   );
 }
 

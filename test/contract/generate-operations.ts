@@ -1,0 +1,31 @@
+/** The tables of docs/commands.md that list operations, from their definitions (`npm run contract`). */
+import { OPERATIONS } from '../../operations/index.ts';
+import { fieldsOf, isRemoteAction, type Operation } from '../../operations/operation.ts';
+
+const ALL = Object.entries<Operation>(OPERATIONS).toSorted(([a], [b]) => (a < b ? -1 : 1));
+const MARKER = /(<!-- operations: ([^>]+) -->\n).*?\n(?=\n)/gs;
+/** A table with this name has the operations that no other one names. */
+const OTHERS = 'others';
+
+const nounOf = ({ name }: Operation): string => name.split(' ')[0]!;
+
+/** The page with its tables as they must be: between `<!-- operations: NOUN… -->` and the next empty line. */
+export function generateOperations(page: string): string {
+  const named = [...page.matchAll(MARKER)].flatMap(([, , nouns = '']) => nouns.split(' '));
+  return page.replaceAll(MARKER, (_, marker: string, nouns: string) => {
+    const isIn = (noun: string) => (nouns === OTHERS ? !named.includes(noun) : nouns.split(' ').includes(noun));
+    const rows = ALL.filter(([, operation]) => isIn(nounOf(operation))).map(rowOf);
+    return `${marker}| command | function | also | what it does |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
+  });
+}
+
+function rowOf([key, operation]: readonly [string, Operation]): string {
+  const words = fieldsOf(operation).flatMap((field) => {
+    const placeholder = 'placeholder' in field ? field.placeholder : '';
+    if (field.flag !== null) return field.isRequired ? [`--${field.flag} ${placeholder}`] : [];
+    const repeated = field.kind === 'texts' ? `${placeholder}…` : placeholder;
+    return [field.isRequired ? repeated : `[${repeated}]`];
+  });
+  const command = ['temper', operation.name, ...words].join(' ');
+  return `| \`${command}\` | \`${key}\` | ${isRemoteAction(operation) ? 'UI, MCP' : '–'} | ${operation.summary} |`;
+}
