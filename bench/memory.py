@@ -31,7 +31,6 @@ from temper_gpu.model.lora import Adapter, initial_tensors, target_modules
 from temper_gpu.model.memory_plan import Part
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, load_base, outline
 from temper_gpu.process.needs import Machine, micro_batch_part, plan_all, plan_serving
-from temper_gpu.training import policy as policy_module
 from temper_gpu.training.needs import MicroBatches
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, pack
@@ -164,7 +163,7 @@ def train(
     policy = TrainablePolicy(load_base("bench", folder, dtype, CPU), LORA)
     chosen = policy.recomputes(num_tokens) if recomputes is None else recomputes
     TrainablePolicy.recomputes = lambda self, num_tokens: chosen  # type: ignore[method-assign]
-    parts.append(micro_batch_part(model, MicroBatches(model.config, dtype, LORA, num_tokens), chosen))
+    parts.append(micro_batch_part(MicroBatches(model, dtype, LORA, num_tokens), chosen))
     start = initial_tensors(model, target_modules(model, None), LORA.rank, 0)
     policy.load(start, initial_optimizer_tensors(start))
     del start, model
@@ -188,24 +187,13 @@ def train(
     return parts
 
 
-def unchunked_share(folder: str, dtype: torch.dtype, num_tokens: int, recomputes: bool) -> float:
-    """Memory of micro-batches, over what they would take with all logits in memory at once; both planned."""
-    batches, model = (
-        MicroBatches(outline(folder).config, dtype, LORA, num_tokens),
-        outline(folder),
-    )
-    chunked = batches.num_bytes(model, recomputes)
-    policy_module.MAX_LOGITS = 1 << 62
-    return chunked / batches.num_bytes(model, recomputes)
-
-
 def peak_kib() -> int:
     return int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("work", choices=["make", "serve", "train", "chunks"])
+    parser.add_argument("work", choices=["make", "serve", "train"])
     parser.add_argument("--folder", required=True)
     parser.add_argument("--kind", default="dense")
     parser.add_argument("--dtype", default="float32")
@@ -220,9 +208,6 @@ def main() -> None:
         getattr(torch, chosen.dtype),
         {"yes": True, "no": False, "chosen": None}[chosen.recompute],
     )
-    if chosen.work == "chunks":
-        share = unchunked_share(chosen.folder, dtype, chosen.tokens, recomputes is not False)
-        return print(json.dumps({"share": share}))
     Path("/proc/self/clear_refs").write_text("5")
     before = peak_kib()
     parts = (

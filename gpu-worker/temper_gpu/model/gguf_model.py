@@ -15,6 +15,7 @@ from torch import Tensor
 from temper_gpu.failures import TemperError
 from temper_gpu.model.gguf_file import Q8_0, NumberType, Value, write_gguf
 from temper_gpu.model.gguf_tokenizer import tokenizer_fields
+from temper_gpu.model.layers import attention_heads
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -84,12 +85,8 @@ def require_known(config: Any) -> str:
     )
 
 
-def head_size(config: Any) -> int:
-    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
-
-
 def _numbers(config: Any) -> dict[str, Value]:
-    rope = config.rope_parameters
+    rope, heads = config.rope_parameters, attention_heads(config)
     scaling: dict[str, Value] = {}
     if rope["rope_type"] == "linear":
         scaling = {"rope.scaling.type": "linear", "rope.scaling.factor": float(rope["factor"])}
@@ -99,12 +96,12 @@ def _numbers(config: Any) -> dict[str, Value]:
         "embedding_length": config.hidden_size,
         "block_count": config.num_hidden_layers,
         "feed_forward_length": config.intermediate_size,
-        "attention.head_count": config.num_attention_heads,
-        "attention.head_count_kv": config.num_key_value_heads,
-        "attention.key_length": head_size(config),
-        "attention.value_length": head_size(config),
+        "attention.head_count": heads.queries,
+        "attention.head_count_kv": heads.keys,
+        "attention.key_length": heads.size,
+        "attention.value_length": heads.size,
         "attention.layer_norm_rms_epsilon": float(config.rms_norm_eps),
-        "rope.dimension_count": head_size(config),
+        "rope.dimension_count": heads.size,
         "rope.freq_base": float(rope["rope_theta"]),
         **scaling,
     }
@@ -141,7 +138,7 @@ def _in_place(name: str, tensor: Tensor, config: Any) -> Tensor:
 
 def llama3_factors(config: Any) -> list[float]:
     """Divisors of frequencies, as in Llama 3.1's own code."""
-    rope, size = config.rope_parameters, head_size(config)
+    rope, size = config.rope_parameters, attention_heads(config).size
     factor, low, high = (float(rope[key]) for key in ("factor", "low_freq_factor", "high_freq_factor"))
     context = float(rope["original_max_position_embeddings"])
     factors: list[float] = []

@@ -3,7 +3,7 @@
 Engine and trainer support the models that pass these checks.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import nn
 from transformers.configuration_utils import PreTrainedConfig
@@ -24,6 +24,19 @@ def attention_windows(config: PreTrainedConfig) -> list[int | None]:
     """Attention window by layer, the token itself included; None: unlimited."""
     window: int | None = getattr(config, "sliding_window", None)
     return [window if kind == SLIDING else None for kind in layer_kinds(config)]
+
+
+class AttentionHeads(NamedTuple):
+    queries: int
+    keys: int
+    size: int
+
+
+def attention_heads(config: PreTrainedConfig) -> AttentionHeads:
+    queries: int = config.num_attention_heads
+    keys: int | None = getattr(config, "num_key_value_heads", None)
+    size: int | None = getattr(config, "head_dim", None)
+    return AttentionHeads(queries, keys or queries, size or config.hidden_size // queries)
 
 
 def expert_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
@@ -47,18 +60,6 @@ def linear_layers(model: PreTrainedModel) -> list[tuple[str, nn.Linear]]:
 def experts_per_token(config: PreTrainedConfig) -> int:
     """Experts for each token of a mixture; 1 without any."""
     return getattr(config, "num_experts_per_tok", None) or 1
-
-
-def few_layers(model: PreTrainedModel) -> tuple[int, int]:
-    """The first layers that have all there is in the model, and after how many layers the last of them comes again."""
-    with_experts = {path.removesuffix(".experts").rpartition(".")[0] for path in expert_layers(model)}
-    paths = {module: path for path, module in model.named_modules()}
-    decoder: Any = model.get_decoder()
-    owners = [paths[layer] in with_experts for layer in decoder.layers]
-    layers = list(zip(layer_kinds(model.config), owners, strict=True))
-    last = max(map(layers.index, set(layers)))
-    following = (index for index in range(last + 1, len(layers)) if layers[index] == layers[last])
-    return last + 1, next(following, last + 1) - last
 
 
 def require_known_attention(name: str, config: PreTrainedConfig) -> None:

@@ -49,6 +49,11 @@ RequireRoom = Callable[[str, PreTrainedModel], None]
 log = logging.getLogger(__name__)
 
 
+def attention_of(config: PreTrainedConfig) -> str:
+    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    return "sdpa" if kind._supports_sdpa else "eager"
+
+
 @dataclass(frozen=True)
 class BaseModel:
     """Original weights of one model. `tensors` are read-only: all modules made from them share them."""
@@ -76,8 +81,7 @@ class BaseModel:
     @property
     def attention(self) -> str:
         """transformers' own that computes this model: the fast one knows no sinks."""
-        kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(self.config)]
-        return "sdpa" if kind._supports_sdpa else "eager"
+        return attention_of(self.config)
 
     def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
         """A new module on shared storage, without gradients; `overrides` replace tensors by name."""

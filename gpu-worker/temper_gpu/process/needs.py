@@ -17,7 +17,6 @@ from temper_gpu.engine.vllm.settings import External, VllmSettings
 from temper_gpu.engine.vllm.switching import Held, StepNeed
 from temper_gpu.failures import TemperError
 from temper_gpu.model.four_bit import BITS_PER_WEIGHT, packed_layers
-from temper_gpu.model.layers import expert_layers
 from temper_gpu.model.lora import adapted_layers, dtype_name, target_modules
 from temper_gpu.model.memory import free_bytes, total_bytes
 from temper_gpu.model.memory_plan import (
@@ -185,7 +184,6 @@ def embedded_parts(
     model: PreTrainedModel, machine: Machine, settings: EmbeddedSettings, lora: LoraConfig | None, context: int | None
 ) -> list[Part]:
     dtype = machine.dtype
-    merged = is_merged(dtype, machine.device, machine.settings.load_in4bit)
     capacity = embedded.capacity_of(model, dtype, settings, context or 1, machine.device)
     each, kind = policy_of(model, machine, lora)
     policies = embedded.loaded_policies(model, dtype, each, settings.max_policies)
@@ -194,7 +192,7 @@ def embedded_parts(
         Part("always", "key-value cache", capacity.num_bytes, f"{capacity.bytes_per_token:,} bytes a token"),
     ]
     if context is not None:
-        num_bytes = embedded.pass_bytes(model, dtype, settings, context, merged, machine.device)
+        num_bytes = embedded.pass_bytes(model, dtype, settings, context, machine.device)
         parts.append(Part("serving", "forward pass", num_bytes, "activations of a layer, logits, sampling"))
     return parts
 
@@ -243,10 +241,10 @@ def plan_all(
     """The trainer's device, for conversations of up to `context` tokens."""
     serving = plan_serving(model, machine, lora, context)
     parts = (*serving.parts, *training_parts(model, machine, lora, optimizer, num_compared))
-    batches = trainer.MicroBatches(model.config, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
+    batches = trainer.MicroBatches(model, machine.dtype, lora, max(context, micro_batch_tokens), trains_entropy)
     left = total_bytes(machine.device) - MemoryPlan(parts).of("always")
-    recomputes = batches.are_recomputed(model, left, machine.device)
-    plan = MemoryPlan((*parts, micro_batch_part(model, batches, recomputes)))
+    recomputes = batches.are_recomputed(left, machine.device)
+    plan = MemoryPlan((*parts, micro_batch_part(batches, recomputes)))
     return MemoryPlan((*plan.parts, *commit_parts(model, machine, lora, plan.of("training"))), recomputes)
 
 
@@ -255,12 +253,12 @@ def switching_needs(model: PreTrainedModel, machine: Machine, train: TrainConfig
     assert isinstance(machine.engine, VllmSettings)
     lora, num_tokens = train.lora, train.micro_batch_tokens
     # A longer row gets a micro-batch of its own. Whether it fits shows when it is trained.
-    batches = trainer.MicroBatches(model.config, machine.dtype, lora, num_tokens, train.entropy_coefficient > 0)
+    batches = trainer.MicroBatches(model, machine.dtype, lora, num_tokens, train.entropy_coefficient > 0)
     parts = [*base_parts(model, machine), *training_parts(model, machine, lora, train.optimizer.kind)]
     rest = MemoryPlan(tuple(parts)).of("training")
-    kept, recomputed = (rest + batches.num_bytes(model, recomputes) for recomputes in (False, True))
+    kept, recomputed = (rest + batches.num_bytes(recomputes) for recomputes in (False, True))
     taken = {part.name: part.num_bytes for part in vllm_parts(model, machine, machine.engine)}
-    need = StepNeed(kept, recomputed, batches.free_to_keep(model, machine.device))
+    need = StepNeed(kept, recomputed, batches.free_to_keep(machine.device))
     return need, Held(cache=taken[VLLM_CACHE], weights=taken[VLLM_WEIGHTS] + taken[VLLM_ADAPTERS])
 
 
@@ -342,12 +340,11 @@ def least_kept(device: torch.device) -> float:
     return LEAST_KEPT if device.type == "cuda" else math.inf
 
 
-def micro_batch_part(model: PreTrainedModel, batches: trainer.MicroBatches, recomputes: bool) -> Part:
+def micro_batch_part(batches: trainer.MicroBatches, recomputes: bool) -> Part:
     what = "inputs of layers, one layer's activations" if recomputes else "activations"
-    routing = ", all at the same experts" if expert_layers(model) else ""
     entropy = ", their entropies" if batches.trains_entropy else ""
-    reason = f"{what} and logits of {batches.num_tokens:,} tokens{entropy}{routing}"
-    return Part("training", "micro-batch", batches.num_bytes(model, recomputes), reason)
+    reason = f"{what} and logits of {batches.num_tokens:,} tokens{entropy}"
+    return Part("training", "micro-batch", batches.num_bytes(recomputes), reason)
 
 
 def shares_memory(device: torch.device, settings: VllmSettings) -> bool:

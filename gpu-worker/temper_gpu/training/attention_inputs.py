@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from temper_gpu.model.layers import attention_windows, layer_kinds
+from temper_gpu.model.layers import attention_heads, attention_windows, layer_kinds
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.packing import MicroBatch
 from temper_gpu.training.tree_attention import TreePlan, attend_tree
@@ -46,9 +46,5 @@ def window_mask_11TT(width: int, window: int, base: BaseModel) -> Tensor:
 
 
 def find_tree_kernel(base: BaseModel) -> Kernel | None:
-    config = base.config
-    num_heads: int = config.num_attention_heads
-    num_key_heads: int = getattr(config, "num_key_value_heads", None) or num_heads
-    size: int = getattr(config, "head_dim", None) or config.hidden_size // num_heads
-    heads = Heads(num_heads, num_key_heads, size, base.dtype, base.device)
-    return find_kernel(heads, attention_windows(config), attend_tree)
+    heads = Heads(*attention_heads(base.config), base.dtype, base.device)
+    return find_kernel(heads, attention_windows(base.config), attend_tree)

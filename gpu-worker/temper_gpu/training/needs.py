@@ -1,39 +1,29 @@
-"""The trainer's device memory, computed from a model's shapes and the trainer's own code.
+"""The trainer's device memory, estimated from a model's shapes."""
 
-Shapes: T tokens of a row, V vocabulary.
-"""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
-from transformers.configuration_utils import PreTrainedConfig
-from transformers.integrations.sdpa_attention import repeat_kv
-from transformers.modeling_utils import AttentionInterface, PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 from temper_gpu.contract import LoraConfig
-from temper_gpu.model.alike_routing import AlikeRouting
-from temper_gpu.model.layers import few_layers
-from temper_gpu.model.live_bytes import peak_bytes
+from temper_gpu.model.layers import attention_heads, attention_windows
 from temper_gpu.model.lora import adapter_shapes
 from temper_gpu.model.memory_plan import count_parameters
-from temper_gpu.model.models import BaseModel
-from temper_gpu.model.outlines import shortened, without_numbers
-from temper_gpu.training.attention_inputs import window_masks
+from temper_gpu.model.models import attention_of
 from temper_gpu.training.optimizers import OptimizerKind, moments_bytes
-from temper_gpu.training.packing import MicroBatch, Row, pack
-from temper_gpu.training.policy import TrainablePolicy
+from temper_gpu.training.policy import MAX_LOGITS
 from temper_gpu.training.recomputation import is_recomputed, least_free_to_keep, saved_bytes_per_token
 
 # Trained parameters are float32 for every type of base model. So are gradients and, by default, moments.
 STATE_DTYPE = torch.float32
 # Copies of a checkpoint's file while it is made: a list of parts, and one piece.
 COPIES_OF_FILE = 2
-META = torch.device("meta")
-FUSED = "temper_fused"
+# Of what a layer keeps: its peak while it is computed again and back.
+BACKWARD = 1.75
+# Of the scores of a layer without fused attention: what the backward pass keeps of them. Their peak is twice that.
+KEPT_SCORES = 1.5
 
 
 def state_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
@@ -65,109 +55,76 @@ def commit_bytes(model: PreTrainedModel, lora: LoraConfig | None) -> int:
 def gathered_bytes(model: PreTrainedModel, dtype: torch.dtype) -> int:
     """Largest part of a sharded base model that is whole at once: one group of weights, beside the gathered parts of it
     or of the next group."""
+    return 2 * max(_group_sizes(model)) * dtype.itemsize
+
+
+def _group_sizes(model: PreTrainedModel) -> list[int]:
+    """Numbers of the embedding, the output head, and each layer."""
     decoder: Any = model.get_decoder()
-    groups: list[Any] = [*decoder.layers, model.get_input_embeddings(), model.get_output_embeddings()]
-    return 2 * max(sum(p.numel() for p in group.parameters()) for group in groups) * dtype.itemsize
+    groups: list[Any] = [model.get_input_embeddings(), model.get_output_embeddings(), *decoder.layers]
+    return [sum(parameter.numel() for parameter in group.parameters()) for group in groups]
 
 
 @dataclass(frozen=True)
 class MicroBatches:
     """Micro-batches of one row of `num_tokens`, all of them sampled. Shorter rows with as many tokens take no more."""
 
-    config: PreTrainedConfig
+    model: PreTrainedModel
     dtype: torch.dtype
     lora: LoraConfig | None
     num_tokens: int
     trains_entropy: bool = False
 
-    def are_recomputed(self, model: PreTrainedModel, free: int, device: torch.device) -> bool:
-        return is_recomputed(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), free, device)
+    @cached_property
+    def _saved(self) -> int:
+        """What the trainer decides by, too."""
+        return self.num_tokens * saved_bytes_per_token(self.model, self.lora, self.dtype)
 
-    def free_to_keep(self, model: PreTrainedModel, device: torch.device) -> int:
+    def are_recomputed(self, free: int, device: torch.device) -> bool:
+        return is_recomputed(self._saved, free, device)
+
+    def free_to_keep(self, device: torch.device) -> int:
         """The least free memory with which the trainer keeps activations."""
-        return least_free_to_keep(self.num_tokens * saved_bytes_per_token(model, self.lora, self.dtype), device)
+        return least_free_to_keep(self._saved, device)
 
-    def num_bytes(self, model: PreTrainedModel, recomputes: bool) -> int:
-        """Peak of forward and backward pass: activations, logits, and new gradients beside those of the micro-batch
-        before. Layers repeat, so each further one adds as much as the ones before."""
-        num_layers: int = self.config.num_hidden_layers
-        first, period = few_layers(model)
-        # A longer sample, because very few layers may peak at another moment.
-        few = first + period
-        if num_layers < few + period:
-            return self._traced(num_layers, recomputes)
-        start = self._traced(few, recomputes)
-        return start + (num_layers - few) * (self._traced(few + period, recomputes) - start) // period
+    def num_bytes(self, recomputes: bool) -> int:
+        """Peak of forward and backward pass, estimated rather high: activations, logits, masks of windows, and in full
+        fine-tuning new gradients beside those of the micro-batch before."""
+        config: Any = self.model.config
+        num_tokens, num_layers = self.num_tokens, config.num_hidden_layers
+        layer, scores = self._saved // num_layers, self._score_bytes
+        if recomputes:
+            kept = num_tokens * (num_layers + 1) * config.hidden_size * self.dtype.itemsize
+            largest = BACKWARD * layer + KEPT_SCORES * 2 * scores
+        else:
+            kept = self._saved + KEPT_SCORES * num_layers * scores
+            largest = layer // 2 + KEPT_SCORES * scores
+        return int(kept + max(largest, self._logit_bytes) + self._mask_bytes + self._gradient_bytes)
 
-    def _traced(self, num_layers: int, recomputes: bool) -> int:
-        config = shortened(self.config, num_layers)
-        shapes = without_numbers(config, self.dtype, META)
-        base = FusedBase("", config, shapes.tensors, None, shapes.buffers)
-        policy, batch = Outline(base, self.lora, recomputes), self._batch()
-        for parameter in policy.parameters.values():
-            # Gradients of the micro-batch before.
-            parameter.grad = torch.zeros_like(parameter)
+    @property
+    def _logit_bytes(self) -> int:
+        """Logits exist in the head's type, and four times in float32; in training of entropies six times."""
+        vocabulary: int = self.model.config.vocab_size
+        num_rows = min(self.num_tokens, max(1, MAX_LOGITS // vocabulary))
+        return num_rows * vocabulary * (26 if self.trains_entropy else 18)
 
-        def train() -> None:
-            scores = policy.log_probabilities(batch, self.trains_entropy)
-            total = scores.logprobs_N.sum()
-            (total + scores.entropy_N.sum() if self.trains_entropy else total).backward()
+    @property
+    def _score_bytes(self) -> int:
+        """Attention of all tokens to all, of a model without fused attention."""
+        if attention_of(self.model.config) != "eager":
+            return 0
+        return self.num_tokens**2 * attention_heads(self.model.config).queries * self.dtype.itemsize
 
-        with AlikeRouting(config), policy.dropping("any"):
-            return peak_bytes(train)
+    @property
+    def _mask_bytes(self) -> int:
+        """A window's mask as booleans, as numbers, and as a kernel takes it."""
+        windows = attention_windows(self.model.config)
+        return 6 * self.num_tokens**2 if any(each and each <= self.num_tokens for each in windows) else 0
 
-    def _batch(self) -> MicroBatch:
-        num_sampled = self.num_tokens - 1
-        ones = [1.0] * num_sampled
-        row = Row([0] * self.num_tokens, "attempt", list(range(1, self.num_tokens)), ones, ones, ones)
-        [batch] = pack([row], num_sampled, self.num_tokens, META)
-        return batch
-
-
-class Outline(TrainablePolicy):
-    """A policy of tensors without numbers. The last layer computes all tokens, because all of them are sampled."""
-
-    knows_last_layer = False
-
-    def __init__(self, base: BaseModel, lora: LoraConfig | None, recomputes: bool) -> None:
-        super().__init__(base, lora)
-        self._recomputes = recomputes
-
-    def recomputes(self, num_tokens: int) -> bool:
-        return self._recomputes
-
-    @contextmanager
-    def _drawing(self, batch: MicroBatch) -> Iterator[None]:
-        yield
-
-    def _attention_inputs(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
-        """Names the masks of an attention that transformers does not know, even if there is none."""
-        inputs = super()._attention_inputs(batch, is_recomputed)
-        if inputs or self.base.attention != "sdpa":
-            return inputs
-        return {"attention_mask": window_masks(self.base, batch.token_ids_BT.shape[1])}
-
-    def _require_plain_head(self) -> None:
-        """Skipped: there are no numbers to compare."""
-
-
-class FusedBase(BaseModel):
-    """A base that replaces torch's fast attention by the one below."""
-
-    def instantiate(self, attention: str, overrides: dict[str, Tensor] | None = None) -> PreTrainedModel:
-        return super().instantiate(FUSED if attention == "sdpa" else attention, overrides)
-
-
-def fused_attention(module, query, key, value, attention_mask, scaling, **options):
-    """Calls the fused kernel that CPUs and GPUs have. On `meta`, torch would split it into products of all tokens with
-    all."""
-    if attention_mask is not None:
-        # Heads that share keys get copies, like in transformers.
-        key, value = (repeat_kv(tensor, module.num_key_value_groups) for tensor in (key, value))
-    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    is_causal = attention_mask is None
-    output, _ = fused(query, key, value, is_causal=is_causal, attn_mask=attention_mask, scale=scaling)
-    return output.transpose(1, 2), None
-
-
-AttentionInterface.register(FUSED, fused_attention)
+    @property
+    def _gradient_bytes(self) -> int:
+        if self.lora is not None:
+            return 0
+        embedding, head, *layers = _group_sizes(self.model)
+        is_tied = self.model.config.tie_word_embeddings
+        return (embedding + max(layers) + (0 if is_tied else head)) * self.dtype.itemsize

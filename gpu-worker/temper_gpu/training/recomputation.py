@@ -50,7 +50,7 @@ def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None, dtype
     normed = 0 if lora is not None else sum(size * len(weight) for weight in vectors)
     weights = [weight for experts in expert_layers(model).values() for weight in experts.parameters()]
     # [experts, inputs, outputs], or with the last two swapped.
-    written = sum(2 * size * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
+    written = sum(1.5 * size * sum(weight.shape[1:]) for weight in weights if weight.dim() == 3)
     return int(linear + normed + _normed_heads(model) + experts_per_token(model.config) * written)
 
 

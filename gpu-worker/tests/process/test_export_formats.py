@@ -3,6 +3,7 @@
 import json
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -165,11 +166,7 @@ def test_low_frequencies_of_llama_3_are_divided_by_its_factor():
     rope = {"rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     rope["original_max_position_embeddings"] = 8192
 
-    class Config:
-        head_dim = 128
-        rope_parameters = rope
-
-    factors = llama3_factors(Config())
+    factors = llama3_factors(SimpleNamespace(head_dim=128, num_attention_heads=32, rope_parameters=rope))
     assert (len(factors), factors[0], factors[-1]) == (64, 1.0, 8.0)
     assert sorted(factors) == factors
 

@@ -5,7 +5,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.lora import PREFIX, initial_tensors, target_modules
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.losses import find_loss
@@ -13,6 +12,7 @@ from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, deal, pack
 from temper_gpu.training.policy import TrainablePolicy
 from temper_gpu.training.rows import build_rows
+from tests.live_bytes import peak_bytes
 from tests.process.test_plan import CONFIGS, random_base
 from tests.process.test_plan import row as row_of
 from tests.training.agreement import gradients, require_same_gradients

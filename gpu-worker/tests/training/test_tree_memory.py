@@ -3,9 +3,9 @@
 import pytest
 from transformers import Qwen2Config
 
-from temper_gpu.model.live_bytes import peak_bytes
 from temper_gpu.model.models import BaseModel
 from tests.engine.embedded.tiny import SHAPE, random_base
+from tests.live_bytes import peak_bytes
 from tests.training.test_packing import policy_with_a_step_behind_it
 from tests.training.test_trees import MAX_QUERIES, packed, scored, shared_rows
 

@@ -10,7 +10,7 @@ from transformers.configuration_utils import PreTrainedConfig
 
 from temper_gpu.engine.embedded.attention import KEY_BLOCK
 from temper_gpu.failures import TemperError
-from temper_gpu.model.layers import attention_windows
+from temper_gpu.model.layers import attention_heads, attention_windows
 
 HEAD_ALIGNMENT = 16
 # Devices that store to tables by rows: deterministic GPU kernels copy a whole table, and back, if its indexed
@@ -27,8 +27,7 @@ class SlotCache(Cache):
         # Keys outside a layer's window are kept; attention masks them.
         self.windows = attention_windows(config)
         self.softcap: float | None = getattr(config, "attn_logit_softcapping", None)
-        self.num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        self._head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        _, self.num_heads, self._head_size = attention_heads(config)
         # Heads are kept aligned, padded with zeros: where they are not (a head size of 30), what a matrix library adds
         # first depends on the address, and so on the slot.
         self.aligned_head_size = -(-self._head_size // HEAD_ALIGNMENT) * HEAD_ALIGNMENT

@@ -9,6 +9,7 @@ from typing import Any
 
 from temper_gpu.contract import DEFAULT_KV_CACHE_BYTES, DEFAULT_SLOTS, DEFAULT_THREADS, VLLM_LORA_RANK, VLLM_POLICIES
 from temper_gpu.failures import TemperError
+from temper_gpu.model.layers import attention_heads
 from temper_gpu.model.lora import dtype_name
 from temper_gpu.model.models import BaseModel
 
@@ -122,9 +123,8 @@ def flags_of(base: BaseModel, settings: VllmSettings) -> list[str]:
 def longest_request(base: BaseModel, settings: VllmSettings) -> int:
     """The model's window, or as much of it as the cache holds: vLLM does not start with a longer one."""
     config, num_devices = base.config, max(1, len(settings.devices))
-    num_heads: int = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    head_size: int = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    bytes_per_token = 2 * config.num_hidden_layers * num_heads * head_size * base.dtype.itemsize
+    heads = attention_heads(config)
+    bytes_per_token = 2 * config.num_hidden_layers * heads.keys * heads.size * base.dtype.itemsize
     # One block stays empty.
     cached = (settings.kv_cache_bytes * num_devices // (bytes_per_token * CACHE_BLOCK) - 1) * CACHE_BLOCK
     return max(CACHE_BLOCK, min(base.context_window, cached))

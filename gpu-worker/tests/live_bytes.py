@@ -1,5 +1,4 @@
-"""Peak memory of a computation, found without using that memory: the real code runs on tensors that have shapes and no
-numbers (torch's `meta` device, or fake tensors), and allocated bytes are counted."""
+"""Peak memory of a computation: the bytes that its tensors allocate are counted."""
 
 import weakref
 from collections.abc import Callable, Iterator
