@@ -1,8 +1,8 @@
 /** The judge's prompts on a group, and its verdicts. */
 import { formatNumber, plural } from '../../core/reports/format.ts';
 import type { JudgeView } from '../../views/api/attempt-views.ts';
-import { FactsTable } from './facts-table.tsx';
 import { indentJson } from './json-text.ts';
+import { PlainTable } from '../parts/plain-table.tsx';
 import { LongText, Message } from './message.tsx';
 
 export function Judge({ judge, titles }: { judge: JudgeView; titles: readonly string[] }) {
@@ -49,30 +49,15 @@ function Verdicts({ judge: { scores, explanations }, titles }: { judge: JudgeVie
   if (scores.every((score) => score === null) && explanations.every((text) => text === null)) return null;
   const hasWords = explanations.some((text) => text !== null);
   return (
-    <FactsTable
+    <PlainTable
       label="Scores by attempt"
-      heads={
-        <>
-          <th scope="col">score</th>
-          {hasWords && (
-            <th scope="col" class="words">
-              why
-            </th>
-          )}
-        </>
-      }
-    >
-      {scores.map((score, index) => (
-        <tr key={index}>
-          <th scope="row">{titles[index] ?? `attempt ${index}`}</th>
-          <td class="number">{formatNumber(score)}</td>
-          {hasWords && (
-            <td class="words">
-              <bdi>{explanations[index] ?? '–'}</bdi>
-            </td>
-          )}
-        </tr>
-      ))}
-    </FactsTable>
+      names="attempt"
+      columns={[{ key: 'score' }, ...(hasWords ? [{ key: 'why', kind: 'words' } as const] : [])]}
+      rows={scores.map((score, index) => ({
+        key: String(index),
+        name: titles[index] ?? `attempt ${index}`,
+        cells: [formatNumber(score), <bdi key="why">{explanations[index] ?? '–'}</bdi>],
+      }))}
+    />
   );
 }

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { AttemptView } from '../../views/api/attempt-views.ts';
 import { formatMetric } from './attempt-facts.tsx';
-import { FactsTable } from './facts-table.tsx';
+import { PlainTable } from '../parts/plain-table.tsx';
 
 type Cell = number | string | boolean | null;
 
@@ -21,43 +21,35 @@ export function RewardTable({ attempts, hrefOf }: TableProps) {
   const columns = columnsOf(attempts);
   const by = columns.find(({ name }) => name === sort?.name);
   const rows = by === undefined ? attempts : attempts.toSorted((a, b) => compare(by.of(a), by.of(b), sort!.isDown));
+  const sortOf = (name: string) => (sort?.name !== name ? 'none' : sort.isDown ? 'descending' : 'ascending');
   return (
-    <div class="card">
-      <FactsTable
-        label="Rewards and metrics"
-        heads={columns.map(({ name }) => (
-          <th
-            key={name}
-            scope="col"
-            aria-sort={sort?.name !== name ? 'none' : sort.isDown ? 'descending' : 'ascending'}
+    <PlainTable
+      label="Rewards and metrics"
+      names="attempt"
+      columns={columns.map(({ name }) => ({
+        key: name,
+        sort: sortOf(name),
+        head: (
+          <button
+            type="button"
+            class="head"
+            onClick={() => setSort({ name, isDown: sort?.name === name ? !sort.isDown : true })}
           >
-            <button
-              type="button"
-              class="head"
-              onClick={() => setSort({ name, isDown: sort?.name === name ? !sort.isDown : true })}
-            >
-              <bdi>{name}</bdi>
-              <span aria-hidden="true">{sort?.name !== name ? '' : sort.isDown ? ' ↓' : ' ↑'}</span>
-            </button>
-          </th>
-        ))}
-      >
-        {rows.map((attempt) => (
-          <tr key={attempt.row.id}>
-            <th scope="row">
-              {hrefOf(attempt) === null ? attempt.title : <a href={hrefOf(attempt)!}>{attempt.title}</a>}
-            </th>
-            {columns.map(({ name, of }) => (
-              <td key={name} class="number">
-                {cellText(of(attempt))}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </FactsTable>
-    </div>
+            <bdi>{name}</bdi>
+            <span aria-hidden="true">{SIGNS[sortOf(name)]}</span>
+          </button>
+        ),
+      }))}
+      rows={rows.map((attempt) => {
+        const href = hrefOf(attempt);
+        const name = href === null ? attempt.title : <a href={href}>{attempt.title}</a>;
+        return { key: attempt.row.id, name, cells: columns.map(({ of }) => cellText(of(attempt))) };
+      })}
+    />
   );
 }
+
+const SIGNS = { none: '', descending: ' ↓', ascending: ' ↑' } as const;
 
 function columnsOf(attempts: readonly AttemptView[]): Column[] {
   const names = (pick: (attempt: AttemptView) => object): string[] => [

@@ -2,6 +2,7 @@
 import type { SettingChange } from '../../core/contract/contract.ts';
 import { formatBytes, formatNumber, metricLabel, sortMetrics } from '../../core/reports/format.ts';
 import type { CheckpointRow } from '../../views/api/run-views.ts';
+import { PlainTable } from '../parts/plain-table.tsx';
 
 interface ComparisonProps {
   readonly rows: readonly [CheckpointRow, CheckpointRow];
@@ -28,34 +29,19 @@ export function CheckpointComparison({ rows, names, changes }: ComparisonProps) 
       <h2>
         {names[0]} and {names[1]}
       </h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Numbers of both">
-        <table class="facts-table">
-          <thead>
-            <tr>
-              <th scope="col">number</th>
-              <th scope="col">{names[0]}</th>
-              <th scope="col">{names[1]}</th>
-              <th scope="col">difference</th>
-            </tr>
-          </thead>
-          <tbody>
-            {numbers.map(([label, one, other]) => (
-              <tr key={label}>
-                <th scope="row">{label}</th>
-                <td class="number">{formatNumber(one)}</td>
-                <td class="number">{formatNumber(other)}</td>
-                <td class="number">{one === null || other === null ? '–' : formatDifference(other - one)}</td>
-              </tr>
-            ))}
-            <tr>
-              <th scope="row">size</th>
-              <td class="number">{formatBytes(left.bytes)}</td>
-              <td class="number">{formatBytes(right.bytes)}</td>
-              <td class="number">–</td>
-            </tr>
-          </tbody>
-        </table>
-      </div>
+      <PlainTable
+        label="Numbers of both"
+        names="number"
+        columns={[...names, 'difference'].map((key) => ({ key }))}
+        rows={[
+          ...numbers.map(([label, one, other]) => ({
+            key: label,
+            name: label,
+            cells: [formatNumber(one), formatNumber(other), formatDifference(one, other)],
+          })),
+          { key: 'size', name: 'size', cells: [formatBytes(left.bytes), formatBytes(right.bytes), '–'] },
+        ]}
+      />
       <p class="note">
         {between.length === 0
           ? 'No setting changed between the two.'
@@ -70,6 +56,8 @@ export function CheckpointComparison({ rows, names, changes }: ComparisonProps) 
   );
 }
 
-function formatDifference(value: number): string {
+function formatDifference(one: number | null, other: number | null): string {
+  if (one === null || other === null) return '–';
+  const value = other - one;
   return `${value > 0 ? '+' : ''}${formatNumber(value)}`;
 }

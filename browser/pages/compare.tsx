@@ -6,6 +6,7 @@ import { smoothChart } from '../../views/charts/smooth.ts';
 import { useData } from '../data.ts';
 import { pathTo, useQuery } from '../location.ts';
 import { ChartCard } from '../parts/chart.tsx';
+import { PlainTable } from '../parts/plain-table.tsx';
 import { Empty, Shown } from '../parts/small.tsx';
 import { SmoothingSlider } from '../run/smoothing.tsx';
 
@@ -77,31 +78,16 @@ function Comparison({ view }: { view: CompareView }) {
 function Settings({ view: { curves, settings } }: { view: CompareView }) {
   if (settings.length === 0) return <Empty title="These runs have the same settings" />;
   return (
-    <div class="card scroll settings" tabIndex={0} role="region" aria-label="Settings that differ">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">setting</th>
-            {curves.map(({ run }) => (
-              <th scope="col" key={run}>
-                <a href={`#${pathTo('runs', run)}`}>{run}</a>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {settings.map(({ setting, values }) => (
-            <tr key={setting}>
-              <td>
-                <code>{setting}</code>
-              </td>
-              {values.map((value, at) => (
-                <td key={curves[at]?.run}>{value}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <PlainTable
+      label="Settings that differ"
+      names="setting"
+      columns={curves.map(({ run }) => ({
+        key: run,
+        head: <a href={`#${pathTo('runs', run)}`}>{run}</a>,
+        kind: 'words',
+      }))}
+      rows={settings.map(({ setting, values }) => ({ key: setting, name: <code>{setting}</code>, cells: values }))}
+      isTall
+    />
   );
 }

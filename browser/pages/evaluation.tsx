@@ -5,6 +5,7 @@ import type { EvaluationView, Measure } from '../../views/api/evaluation-view.ts
 import { GroupCard } from '../attempt/group-card.tsx';
 import { useData } from '../data.ts';
 import { IntervalBars } from '../parts/bars.tsx';
+import { PlainTable } from '../parts/plain-table.tsx';
 import { Shown } from '../parts/small.tsx';
 
 export function EvaluationPage() {
@@ -67,45 +68,27 @@ function rangeOf({ values }: Measure): readonly [number, number] {
 }
 
 function Numbers({ view: { models, measures } }: { view: EvaluationView }) {
+  const rows = measures.map(({ label, values }) => ({ key: label, name: label, cells: values.map(estimate) }));
+  const counts = models.map(({ attempts, failed }) => `${attempts}, ${failed}`);
   return (
-    <div class="card scroll" tabIndex={0} role="region" aria-label="Numbers">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">measure</th>
-            {models.map(({ model }) => (
-              <th key={model} scope="col">
-                {model}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {measures.map(({ label, values }) => (
-            <tr key={label}>
-              <td>{label}</td>
-              {values.map((value, index) => (
-                <td key={index}>
-                  {value === null ? '–' : formatNumber(value.mean)}{' '}
-                  {value !== null && (
-                    <span class="dim">
-                      {formatNumber(value.low)} to {formatNumber(value.high)}
-                    </span>
-                  )}
-                </td>
-              ))}
-            </tr>
-          ))}
-          <tr>
-            <td>attempts, failed</td>
-            {models.map(({ model, attempts, failed }) => (
-              <td key={model}>
-                {attempts}, {failed}
-              </td>
-            ))}
-          </tr>
-        </tbody>
-      </table>
-    </div>
+    <PlainTable
+      label="Numbers"
+      names="measure"
+      columns={models.map(({ model }) => ({ key: model }))}
+      rows={[...rows, { key: 'attempts, failed', name: 'attempts, failed', cells: counts }]}
+    />
+  );
+}
+
+function estimate(value: Estimate | null) {
+  if (value === null) return '–';
+  const { mean, low, high } = value;
+  return (
+    <>
+      {formatNumber(mean)}{' '}
+      <span class="dim">
+        {formatNumber(low)} to {formatNumber(high)}
+      </span>
+    </>
   );
 }

@@ -6,6 +6,7 @@ import { formatDuration, formatNumber, metricLabel, sortMetrics, valueOf } from 
 import { formatUsd } from '../../core/rules/judge-spending.ts';
 import { findHeldOut } from '../../views/charts/held-out.ts';
 import type { CurveView, RunView } from '../../views/api/run-views.ts';
+import { PlainTable } from '../parts/plain-table.tsx';
 import { CopyButton, Facts, Ago } from '../parts/small.tsx';
 import { formatReason } from '../../core/rules/settings.ts';
 import { pathTo } from '../location.ts';
@@ -95,26 +96,13 @@ export function Configuration({ view }: { view: RunView }) {
       <h2>
         Configuration <CopyButton text={JSON.stringify(view.config, null, 2)} label="Copy JSON" />
       </h2>
-      <div class="card scroll settings" tabIndex={0} role="region" aria-label="Configuration">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">setting</th>
-              <th scope="col">value</th>
-            </tr>
-          </thead>
-          <tbody>
-            {settings.map(([name, value]) => (
-              <tr key={name}>
-                <td>{name}</td>
-                <td>
-                  <code>{value}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PlainTable
+        label="Configuration"
+        names="setting"
+        columns={[{ key: 'value', kind: 'words' }]}
+        rows={settings.map(([name, value]) => ({ key: name, name, cells: [<code key={name}>{value}</code>] }))}
+        isTall
+      />
       <h2>Versions and scenarios</h2>
       <p class="note">
         {Object.entries(view.versions)

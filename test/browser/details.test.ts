@@ -157,7 +157,7 @@ await describePages('pages of a step and below', folder, (pages) => {
     const { attempts } = await ask<GroupView>('runs/demo/groups/0.3.1');
     const page = await open('/runs/demo/groups/0.3.1?tab=rewards');
     await page.getByRole('button', { name: 'tokens' }).click();
-    const shown = await page.locator('.facts-table tbody th').allTextContents();
+    const shown = await page.locator('.plain-table tbody th').allTextContents();
     const expected = attempts.toSorted((a, b) => b.row.sampledTokens - a.row.sampledTokens);
     expect(shown).toEqual(expected.map(({ title }) => title));
   });
