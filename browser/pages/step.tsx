@@ -6,7 +6,7 @@ import type { GroupRow, StepView } from '../../views/api/attempt-views.ts';
 import { USE_LABELS, USE_REASONS, UseChip } from '../attempt/use-chip.tsx';
 import { useData } from '../data.ts';
 import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';
-import { Histogram } from '../parts/bars.tsx';
+import { Bins, Histogram } from '../parts/bars.tsx';
 import { CopyButton, Facts, Notice, Shown, Ago } from '../parts/small.tsx';
 import { VirtualTable, type TableColumn } from '../parts/table.tsx';
 import { Neighbours } from './neighbours.tsx';
@@ -181,7 +181,12 @@ function columnsFor(range: readonly [number, number]): TableColumn<GroupRow>[] {
       key: 'rewards',
       label: 'Rewards',
       width: '144px',
-      render: ({ rewards }) => <RewardDots rewards={rewards} range={range} />,
+      render: ({ rewards }) => {
+        const known = rewards.filter((reward) => reward !== null);
+        const says = `Rewards ${known.map((reward) => formatNumber(reward)).join(', ')}`;
+        if (known.length === 0) return <span class="dim">none</span>;
+        return <Bins values={known} what="rewards" says={says} bins={14} height={28} range={range} />;
+      },
     },
     { key: 'mean', label: 'Mean', ...ends, value: ({ mean }) => mean, render: ({ mean }) => formatNumber(mean) },
     {
@@ -208,39 +213,4 @@ function columnsFor(range: readonly [number, number]): TableColumn<GroupRow>[] {
     },
     { key: 'use', label: 'Use', width: '150px', value: ({ use }) => use, render: ({ use }) => <UseChip use={use} /> },
   ];
-}
-
-/** Histogram of a row: one column of dots for each of a few bins. */
-function RewardDots({
-  rewards,
-  range: [low, high],
-}: {
-  rewards: GroupRow['rewards'];
-  range: readonly [number, number];
-}) {
-  const known = rewards.filter((reward) => reward !== null);
-  if (known.length === 0) return <span class="dim">none</span>;
-  const bins = 14;
-  const counts = Array.from({ length: bins }, () => 0);
-  for (const reward of known) {
-    const share = high === low ? 0.5 : (reward - low) / (high - low);
-    counts[Math.min(bins - 1, Math.max(0, Math.floor(share * bins)))]! += 1;
-  }
-  const most = Math.max(...counts);
-  return (
-    <svg
-      class="reward-dots"
-      viewBox={`0 0 ${bins * 8} 28`}
-      width={bins * 8}
-      height="28"
-      role="img"
-      aria-label={`Rewards ${known.map((reward) => formatNumber(reward)).join(', ')}`}
-    >
-      <line x1="0" x2={bins * 8} y1="27.5" y2="27.5" />
-      {counts.map((count, bin) => {
-        const size = count === 0 ? 0 : Math.max(3, (count / most) * 26);
-        return <rect key={bin} x={bin * 8 + 1} y={27 - size} width="6" height={size} />;
-      })}
-    </svg>
-  );
 }

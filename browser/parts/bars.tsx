@@ -12,39 +12,46 @@ interface HistogramProps {
   readonly range: readonly [number, number];
 }
 
-const UNIT = 10;
+const UNIT = 8;
 
-export function Histogram({ values, what, bins, height, range }: HistogramProps) {
+export function Histogram(props: HistogramProps) {
+  const { values, what, range } = props;
   if (values.length === 0) return <p class="note">no {what}</p>;
-  const [low, high] = range;
+  return (
+    <figure class="histogram-figure">
+      <Bins {...props} />
+      <figcaption class="note ends">
+        <span>{formatNumber(range[0])}</span>
+        <span>{formatNumber(range[1])}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+/** A histogram without its axis. `says`: the numbers, where they are few. */
+export function Bins({ values, what, bins, height, range: [low, high], says }: HistogramProps & { says?: string }) {
   const counts = countBins(values, low, high, bins);
   const most = Math.max(...counts);
   const edge = (bin: number): number => low + ((high - low) * bin) / bins;
   return (
-    <figure class="histogram-figure">
-      <svg
-        class="histogram"
-        viewBox={`0 0 ${bins * UNIT} ${height}`}
-        height={height}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${plural(values.length, 'value')} of ${what}, ${formatNumber(low)} to ${formatNumber(high)}`}
-      >
-        {counts.map((count, bin) => {
-          const size = count === 0 ? 0 : Math.max(2, (count / most) * (height - 2));
-          return (
-            <rect key={bin} x={bin * UNIT + 1} y={height - size} width={UNIT - 2} height={size}>
-              <title>{`${plural(count, 'attempt')}, ${formatNumber(edge(bin))} to ${formatNumber(edge(bin + 1))}`}</title>
-            </rect>
-          );
-        })}
-        <line x1="0" x2={bins * UNIT} y1={height} y2={height} />
-      </svg>
-      <figcaption class="note ends">
-        <span>{formatNumber(low)}</span>
-        <span>{formatNumber(high)}</span>
-      </figcaption>
-    </figure>
+    <svg
+      class="histogram"
+      viewBox={`0 0 ${bins * UNIT} ${height}`}
+      height={height}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={says ?? `${plural(values.length, 'value')} of ${what}, ${formatNumber(low)} to ${formatNumber(high)}`}
+    >
+      {counts.map((count, bin) => {
+        const size = count === 0 ? 0 : Math.max(2, (count / most) * (height - 2));
+        return (
+          <rect key={bin} x={bin * UNIT + 1} y={height - size} width={UNIT - 2} height={size}>
+            <title>{`${plural(count, 'attempt')}, ${formatNumber(edge(bin))} to ${formatNumber(edge(bin + 1))}`}</title>
+          </rect>
+        );
+      })}
+      <line x1="0" x2={bins * UNIT} y1={height} y2={height} />
+    </svg>
   );
 }
 

@@ -1,4 +1,5 @@
 /** Place of a page among the others, from its path. */
+import { decodeEscapes } from '../../core/text/decode.ts';
 import { pathTo } from '../location.ts';
 
 interface Crumb {
@@ -20,7 +21,7 @@ const PAGES: Readonly<Record<string, string>> = {
 };
 
 export function placeOf(path: string): PagePlace {
-  const [first, run, page, id] = path.split('/').slice(1).map(decodePart);
+  const [first, run, page, id] = path.split('/').slice(1).map(decodeEscapes);
   const home: Crumb = { label: 'Runs', path: '/' };
   if (first === 'evaluation') return { run: null, page: null, crumbs: [{ label: 'Evaluation', path }] };
   if (first === 'glossary') return { run: null, page: null, crumbs: [home, { label: 'Glossary', path }] };
@@ -55,12 +56,4 @@ function evaluationCrumbs(run: string, parts: readonly string[], page: string, p
 
 function stepCrumb(run: string, branch: string, step: string): Crumb {
   return { label: `Step ${step}`, path: `${pathTo('runs', run, 'steps', step)}?branch=${branch}` };
-}
-
-function decodePart(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }

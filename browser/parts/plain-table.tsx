@@ -1,7 +1,7 @@
 /** A table of a few rows: the first cell names its row. It scrolls by itself, also with the keyboard. */
 import type { ComponentChildren } from 'preact';
 
-export interface PlainColumn {
+interface PlainColumn {
   readonly key: string;
   readonly head?: ComponentChildren;
   /** Words wrap, and numbers stand at the right; default: a number. */

@@ -1,4 +1,5 @@
 /** The HTTP server of `temper review`: who gets in, limits, and the form of answers. */
+import { decodeEscapes } from '../../core/text/decode.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TemperError, type FailureType } from '../../core/contract/failures.ts';
 import { BodyRoom, discardBody, HttpRefusal } from '../../play/transports/http-server.ts';
@@ -75,7 +76,7 @@ class ReviewServer {
     const wanted = method === 'HEAD' ? 'GET' : method;
     const atPath = ROUTES.filter((route) => route.path.test(path));
     const route = atPath.find((each) => each.method === wanted);
-    if (route !== undefined) return { route, parts: route.path.exec(path)!.slice(1).map(decode) };
+    if (route !== undefined) return { route, parts: route.path.exec(path)!.slice(1).map(decodeEscapes) };
     if (atPath.length === 0)
       throw new HttpRefusal(404, `no endpoint ${path.slice(0, 80)}; see temper review --help`, 'not_found');
     const methods = atPath.map((each) => each.method).join(' or ');
@@ -105,15 +106,6 @@ class ReviewServer {
     const headers = isPage ? pageHeaders(reply.page, this.#files) : JSON_HEADERS;
     response.writeHead(reply.status, { ...headers, ...reply.headers });
     response.end(isPage ? renderPage(reply.page, this.#files) : JSON.stringify(reply.json));
-  }
-}
-
-/** Malformed text stays as it was sent, and names nothing. */
-function decode(text: string | undefined): string {
-  try {
-    return decodeURIComponent(text ?? '');
-  } catch {
-    return text ?? '';
   }
 }
 

@@ -1,4 +1,5 @@
 /** Addresses at which each kind of target takes traces, with its headers and attributes of the resource. */
+import { decodeEscapes } from '../../core/text/decode.ts';
 import { withoutSlash } from '../../core/names/addresses.ts';
 import type { TraceSettings } from '../../core/contract/trace.ts';
 import { badConfig } from '../../core/contract/failures.ts';
@@ -68,21 +69,12 @@ function parseHeaders(text: string): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair, index) => {
       const at = pair.indexOf('=');
-      if (at > 0) return [pair.slice(0, at).trim().toLowerCase(), decodeHeader(pair.slice(at + 1).trim())];
+      if (at > 0) return [pair.slice(0, at).trim().toLowerCase(), decodeEscapes(pair.slice(at + 1).trim())];
       throw badConfig(
         `OTEL_EXPORTER_OTLP_HEADERS must be NAME=VALUE,NAME=VALUE, pair ${index + 1} has no =; correct the variable`,
       );
     }),
   );
-}
-
-function decodeHeader(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    // Not encoded: many set it so, and other SDKs take it.
-    return value;
-  }
 }
 
 export interface LangfuseAccess {

@@ -1,4 +1,5 @@
 /** The HTTP server of `temper serve`: its endpoints, and limits of bodies. Dialects write the answers. */
+import { decodeEscapes } from '../../core/text/decode.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type ModelReply,
@@ -121,7 +122,7 @@ class RequestHandler {
     checkMethod('/v1/models', method, ['GET']);
     const { models } = this.#options;
     if (id === undefined) return listOf(models);
-    const name = decode(id);
+    const name = decodeEscapes(id);
     if (models.includes(name)) return describeModel(name);
     const rule = `model must be ${models.join(' or ')}, got ${JSON.stringify(name.slice(0, 80))}`;
     throw new HttpRefusal(404, `${rule}; change it`, 'model_not_found');
@@ -152,15 +153,6 @@ class RequestHandler {
     await this.#bodies.hold(request, async (asked) =>
       writeReply(response, await this.#options.answer({ ...asked, path, signal })),
     );
-  }
-}
-
-/** Keeps malformed text as it was sent. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
   }
 }
 

@@ -1,4 +1,5 @@
 /** Answers of views by their path, `runs/demo/steps/3?branch=0`: for the server and the export. */
+import { decodeEscapes } from '../../../core/text/decode.ts';
 import { NotFound, type ViewContext } from '../../../views/context/context.ts';
 import { VIEW_ROUTES, type ViewRoute } from '../../../views/routes/routes.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
@@ -31,7 +32,7 @@ export async function answerView(context: ViewContext, path: string, query: URLS
 }
 
 function findView(path: string): Found | null {
-  const given = path.split('/').map(decode);
+  const given = path.split('/').map(decodeEscapes);
   for (const route of VIEW_ROUTES) {
     const parts = matchParts(route.path.split('/'), given);
     if (parts !== null) return { route, parts };
@@ -48,13 +49,4 @@ function matchParts(names: readonly string[], given: readonly string[]): Record<
     else if (name !== value) return null;
   }
   return parts;
-}
-
-/** Malformed text stays as it was sent, and names nothing. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
