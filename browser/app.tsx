@@ -12,6 +12,7 @@ import { EvaluationPage } from './pages/evaluation.tsx';
 import { GroupPage } from './pages/group.tsx';
 import { RunPage } from './pages/run.tsx';
 import { RunsPage } from './pages/runs.tsx';
+import { SchedulesPage } from './pages/schedules.tsx';
 import { SearchPage } from './pages/search.tsx';
 import { StepPage } from './pages/step.tsx';
 import { Frame } from './parts/frame.tsx';
@@ -29,6 +30,7 @@ export function App() {
             <Route path="/">{() => <RunsPage />}</Route>
             <Route path="/compare">{() => <ComparePage />}</Route>
             <Route path="/evaluation">{() => <EvaluationPage />}</Route>
+            <Route path="/schedules">{() => <SchedulesPage />}</Route>
             <Route path="/glossary">{() => <GlossaryPage />}</Route>
             <Route path="/runs/:run">{({ run }) => <RunPage key={run} run={run} />}</Route>
             <Route path="/runs/:run/attempts">{({ run }) => <SearchPage key={run} run={run} />}</Route>

@@ -117,6 +117,7 @@ export const checkpointsPrune = defineOperation({
     'dry-run': DRY_RUN,
   },
   effect: 'changes',
+  button: { label: 'Prune weights', isDangerous: true },
   says: async (input, place) =>
     sentences(removalLines(await (await import('./remove-weights.ts')).pruneRun(place, { ...input, dryRun: true }))),
   run: async (input, place) => (await import('./remove-weights.ts')).pruneRun(place, input),
@@ -143,6 +144,7 @@ export const checkpointsDelete = defineOperation({
     'dry-run': DRY_RUN,
   },
   effect: 'changes',
+  button: { label: 'Delete', isDangerous: true },
   says: async (input, place) =>
     sentences(deletionLines(await (await import('./remove-weights.ts')).deleteOf(place, { ...input, dryRun: true }))),
   run: async (input, place) => (await import('./remove-weights.ts')).deleteOf(place, input),

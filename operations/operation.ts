@@ -50,9 +50,11 @@ export interface Plan {
   readonly command: string;
 }
 
-/** The button of an operation on a run in `temper ui`. */
+/** The button of an operation in `temper ui`. */
 interface Button {
   readonly label: string;
+  /** What the button is shown with; absent: a run. */
+  readonly on?: 'checkpoint' | 'production' | 'schedule';
   /** States of a run in which it makes sense; absent: all. */
   readonly states?: readonly RunStateName[];
   readonly isDangerous?: boolean;

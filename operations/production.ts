@@ -35,6 +35,7 @@ export const productionPromote = defineOperation({
     ...BY_FLAGS,
   },
   effect: 'changes',
+  button: { label: 'Promote', on: 'checkpoint' },
   says: async (input, place) => (await work()).sayPromoted(place, input),
   run: async (input, place) => (await work()).promoteCheckpoint(place, input),
   lines: ({ run, checkpoint, created, at, before }) => {
@@ -52,6 +53,7 @@ export const productionBack = defineOperation({
   arguments: { run: RUN_ARGUMENT },
   flags: BY_FLAGS,
   effect: 'changes',
+  button: { label: 'Return to the one before', on: 'production' },
   says: async ({ run }, place) => (await work()).sayBack(place, run),
   run: async (input, place) => (await work()).goBack(place, input),
   lines: ({ run, checkpoint, before }) => [`${checkpoint} is ${run}@production now, ${before} was before`],

@@ -9,7 +9,7 @@ import { readState } from '../store/records/runs/run-reader.ts';
 import { newestOf, readFirings, type Firing } from '../store/records/production/schedules.ts';
 import type { Store } from '../store/store.ts';
 import type { RetrainInput } from '../workflows/retrain.ts';
-import type { ScheduleSummary } from './results.ts';
+import type { ScheduleSummary } from '../views/api/schedule-views.ts';
 import { findStoreId } from '../store/bytes/store-id.ts';
 import { formatTime, plural } from '../core/reports/format.ts';
 

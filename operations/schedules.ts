@@ -2,7 +2,8 @@
 import { shortModelName } from '../core/reports/describe-config.ts';
 import { plural } from '../core/reports/format.ts';
 import { defineOperation } from './operation.ts';
-import type { Period, ScheduleSummary } from './results.ts';
+import type { ScheduleSummary } from '../views/api/schedule-views.ts';
+import type { Period } from './results.ts';
 
 const work = () => import('./steer-schedule.ts');
 
@@ -69,6 +70,7 @@ export const schedulePause = defineOperation({
   flags: { reason: { kind: 'text', placeholder: 'TEXT', description: 'shown with the schedule' } },
   effect: 'changes',
   needsServer: true,
+  button: { label: 'Pause', on: 'schedule' },
   run: async ({ name, reason }, place) => (await work()).pauseSchedule(place, name, reason),
   lines: ({ name }) => [`${name} is paused; a run in progress continues`],
 });
@@ -80,6 +82,7 @@ export const scheduleResume = defineOperation({
   flags: {},
   effect: 'changes',
   needsServer: true,
+  button: { label: 'Resume', on: 'schedule' },
   run: async ({ name }, place) => (await work()).resumeSchedule(place, name),
   lines: ({ name, next }) => [`${name} is resumed; next time: ${next ?? 'none'}`],
 });
@@ -91,6 +94,7 @@ export const scheduleTrigger = defineOperation({
   flags: {},
   effect: 'pays',
   needsServer: true,
+  button: { label: 'Fire now', on: 'schedule', isMain: true },
   run: async ({ name }, place) => (await work()).triggerSchedule(place, name),
   lines: ({ name }) => [`${name} was triggered; see temper schedule show ${name}`],
 });
@@ -121,6 +125,7 @@ export const scheduleBackfill = defineOperation({
   },
   effect: 'pays',
   needsServer: true,
+  button: { label: 'Backfill', on: 'schedule' },
   run: async ({ name, from, to }, place) => (await work()).backfillSchedule(place, { name, from, to }),
   lines: ({ name, from, to }: Period) => [
     `${name} runs for each of its times from ${from} to ${to}, one run after the other`,
@@ -134,6 +139,7 @@ export const scheduleDelete = defineOperation({
   flags: {},
   effect: 'changes',
   needsServer: true,
+  button: { label: 'Delete', on: 'schedule', isDangerous: true },
   run: async ({ name }, place) => (await work()).deleteSchedule(place, name),
   lines: ({ name }) => [`${name} is deleted; its runs stay, and a run in progress continues`],
 });

@@ -4,7 +4,8 @@ import { badConfig, WorkFailed } from '../core/contract/failures.ts';
 import { formatTime } from '../core/reports/format.ts';
 import { recordScheduleDeleted } from '../store/records/production/schedules.ts';
 import type { Place } from './operation.ts';
-import type { Period, ScheduleSummary } from './results.ts';
+import type { ScheduleSummary } from '../views/api/schedule-views.ts';
+import type { Period } from './results.ts';
 import { withSchedule, withSchedules } from './schedule-server.ts';
 import { listSchedules, summariseSchedule } from './schedule-summary.ts';
 

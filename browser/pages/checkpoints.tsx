@@ -1,9 +1,10 @@
 /** Checkpoints of a run: where each is deployed, what one can do with it, and two of them compared. */
 import { describeHeadline, formatBytes, formatNumber } from '../../core/reports/format.ts';
 import type { CheckpointRow, RunView } from '../../views/api/run-views.ts';
-import { useData } from '../data.ts';
+import { useData, useServerInfo } from '../data.ts';
 import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';
-import { ActionButton } from '../parts/action-dialog.tsx';
+import { ActionButton, ActionGroup } from '../parts/action-group.tsx';
+import { actionsOn } from '../parts/action-fields.ts';
 import { Chip, CopyButton, Shown, Ago } from '../parts/small.tsx';
 import { VirtualTable, type TableColumn } from '../parts/table.tsx';
 import { CheckpointComparison } from './checkpoint-comparison.tsx';
@@ -180,14 +181,15 @@ function Opened({ run, row, onClose }: { run: string; row: CheckpointRow; onClos
   );
 }
 
-function Uses({ run, name, row: { step, weights } }: { run: string; name: string; row: CheckpointRow }) {
+function Uses({ run, name, row }: { run: string; name: string; row: CheckpointRow }) {
+  const { step, weights, isProduction } = row;
+  const info = useServerInfo();
   const values = { step: String(step) };
   const chat = `${hrefTo('runs', run, 'chat')}?left=${encodeURIComponent(name)}`;
   const commands = [
     `temper export ${name} --to ./${run}-${step}`,
     `temper serve ${name}`,
     `temper deploy ${name} --to huggingface --repo OWNER/NAME --wait`,
-    `temper production promote ${name}`,
   ];
   return (
     <>
@@ -199,6 +201,14 @@ function Uses({ run, name, row: { step, weights } }: { run: string; name: string
           Chat beside the base model
         </a>
         <ActionButton start={{ action: 'evaluate', input: { run } }} values={values} label="Evaluate" />
+        <ActionGroup
+          label={`Actions on ${name}`}
+          actions={actionsOn('checkpoint', info).filter(
+            ({ action }) => !isProduction || action !== 'production promote',
+          )}
+          input={{ checkpoint: name }}
+        />
+        <ActionGroup label="Production" actions={isProduction ? actionsOn('production', info) : []} input={{ run }} />
         {weights === 'kept' && (
           <>
             <ActionButton start={{ action: 'fork', input: { run } }} values={values} label="Fork" />

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { plural } from '../../core/reports/format.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
-import { useData } from '../data.ts';
+import { useData, useServerInfo } from '../data.ts';
 import { navigate, pathTo, useQuery } from '../location.ts';
 import { Empty, Shown } from '../parts/small.tsx';
 import { VirtualTable } from '../parts/table.tsx';
@@ -20,6 +20,7 @@ export function RunsPage() {
 }
 
 function Runs({ rows }: { rows: readonly RunRow[] }) {
+  const info = useServerInfo();
   const [query, setQuery] = useQuery();
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const filter = query.get('filter') ?? '';
@@ -33,6 +34,7 @@ function Runs({ rows }: { rows: readonly RunRow[] }) {
       <div class="page-head">
         <h1>Runs</h1>
         <span class="dim">{describeCount(rows, shown.length)}</span>
+        {info !== null && !info.isExport && <a href="#/schedules">Schedules</a>}
         <div class="page-tools">
           <input
             type="search"

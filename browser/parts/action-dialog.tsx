@@ -12,16 +12,16 @@ import type {
 import type { RunRow } from '../../views/api/run-views.ts';
 import { markOld, postAction, useData, useRunRow } from '../data.ts';
 import { pathTo } from '../location.ts';
-import { actionsFor, formOf, readActionForm, whyNot, type FormValues } from './action-fields.ts';
+import { formOf, readActionForm, type FormValues } from './action-fields.ts';
 import { ActionButtons, focusWhenShown, type ActionStage } from './action-buttons.tsx';
 import { Dialog } from './dialog.tsx';
 import { SettingChoice } from './setting-choice.tsx';
-import { CopyButton, Notice, Tip } from './small.tsx';
+import { CopyButton, Notice } from './small.tsx';
 
 /** The action, and the part of its input that is known. */
-interface StartedAction {
+export interface StartedAction {
   readonly action: string;
-  readonly input: ActionRequest['input'] & { readonly run: string };
+  readonly input: ActionRequest['input'];
 }
 
 interface DialogProps {
@@ -39,6 +39,7 @@ export function ActionDialog(props: DialogProps) {
 
 function FormDialog({ title, start, values = {}, onClose, form }: DialogProps & { readonly form: ActionForm }) {
   const { run } = start.input;
+  const [subject] = Object.values(start.input);
   const asked = form.fields.filter(({ name }) => !Object.hasOwn(start.input, name));
   const [filled, setFilled] = useState<FormValues>(values);
   const [stage, setStage] = useState<ActionStage>({ at: 'form', problem: null });
@@ -64,21 +65,20 @@ function FormDialog({ title, start, values = {}, onClose, form }: DialogProps & 
       const result = await send(true);
       setStage({ at: 'done', result });
       markOld('runs');
+      markOld('schedules');
     } catch (error) {
       setStage({ at: 'confirm', plan, problem: (error as Error).message });
     }
   };
-  const row = useRunRow(run);
-  const fields = asked.map((field) =>
-    field.name === 'step' && row !== null ? { ...field, hint: `from 0 to ${row.step}` } : field,
-  );
+  const row = useRunRow(typeof run === 'string' ? run : null);
+  const fields = asked.map((field) => withRange(field, row));
   const hasForm = asked.length > 0;
   useEffect(() => {
     if (!hasForm) void ask();
   }, []);
   return (
     <Dialog
-      title={title ?? `${form.label}: ${run}`}
+      title={title ?? `${form.label}: ${String(subject)}`}
       onClose={onClose}
       actions={
         <ActionButtons
@@ -90,11 +90,17 @@ function FormDialog({ title, start, values = {}, onClose, form }: DialogProps & 
       }
     >
       {(stage.at === 'form' || stage.at === 'asking') && (
-        <Form run={run} fields={fields} values={filled} onChange={setFilled} onSubmit={() => void ask()} />
+        <Form run={row?.run ?? ''} fields={fields} values={filled} onChange={setFilled} onSubmit={() => void ask()} />
       )}
       <Says stage={stage} isLong={form.isLong} />
     </Dialog>
   );
+}
+
+function withRange(field: ActionField, row: RunRow | null): ActionField {
+  return field.name === 'step' && field.kind === 'number' && row !== null
+    ? { ...field, hint: `from 0 to ${row.step}` }
+    : field;
 }
 
 interface FieldProps {
@@ -214,92 +220,5 @@ function MadeLink({ made }: { made: Made | undefined }) {
     <p>
       <a href={`#${path}`}>{attempt === undefined ? `Open ${run}` : 'Open the replay'}</a>
     </p>
-  );
-}
-
-interface ActionButtonProps {
-  readonly start: StartedAction;
-  readonly label: string;
-  readonly title?: string;
-  readonly values?: FormValues;
-  readonly className?: string;
-}
-
-/** Button that opens the dialog; says why it cannot. */
-export function ActionButton({ start, label, title, values, className }: ActionButtonProps) {
-  const [isOpen, setOpen] = useState(false);
-  const reason = whyNot(start.action, useData<ServerInfo>('info').value);
-  return (
-    <>
-      <button
-        type="button"
-        class={className}
-        disabled={reason !== null}
-        title={reason ?? undefined}
-        onClick={() => setOpen(true)}
-      >
-        {label}
-      </button>
-      {isOpen && (
-        <ActionDialog
-          start={start}
-          {...(title !== undefined && { title })}
-          {...(values !== undefined && { values })}
-          onClose={() => setOpen(false)}
-        />
-      )}
-    </>
-  );
-}
-
-/** A menu does not stay open behind the dialog, which gives the focus back to what had it. */
-function foldMenu(button: HTMLElement): void {
-  const menu = button.closest('details');
-  menu?.querySelector('summary')?.focus();
-  menu?.removeAttribute('open');
-}
-
-/** Actions that make sense in the run's state: two as buttons, the rest folded. */
-export function ActionMenu({ run }: { run: RunRow }) {
-  const info = useData<ServerInfo>('info').value;
-  // The dialog is not of its button, which goes when the run gets another state.
-  const [opened, setOpened] = useState<string | null>(null);
-  if (info === null || info.isExport) return null;
-  const actions = actionsFor(run, info);
-  const [first, rest] = [actions.slice(0, 2), actions.slice(2)];
-  const reason = actions[0] === undefined ? null : whyNot(actions[0].action, info);
-  const button = ({ action, label }: ActionForm) => (
-    <button
-      key={action}
-      type="button"
-      disabled={whyNot(action, info) !== null}
-      title={whyNot(action, info) ?? undefined}
-      onClick={({ currentTarget }) => {
-        foldMenu(currentTarget);
-        setOpened(action);
-      }}
-    >
-      {label}
-    </button>
-  );
-  return (
-    <div class="action-menu" role="group" aria-label={`Actions on ${run.run}`}>
-      {first.map(button)}
-      {rest.length > 0 && (
-        <details class="menu">
-          <summary class="button">More</summary>
-          <div class="menu-items">{rest.map(button)}</div>
-        </details>
-      )}
-      {reason !== null && <Tip label="Why some actions are off">{reason}</Tip>}
-      {opened !== null && (
-        <ActionDialog
-          key={opened}
-          start={{ action: opened, input: { run: run.run } }}
-          values={opened === 'rollback' ? {} : { step: String(run.step) }}
-          onClose={() => setOpened(null)}
-        />
-      )}
-    </div>
   );
 }

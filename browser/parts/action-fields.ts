@@ -38,8 +38,14 @@ export function whyNot(action: string, info: ServerInfo | null): string | null {
   return null;
 }
 
-/** Those that make sense in the run's state, the likeliest first. */
-export function actionsFor({ state }: Pick<RunRow, 'state'>, { actions }: ServerInfo): ActionForm[] {
-  const shown = actions.filter(({ states }) => states === 'all' || states?.includes(state) === true);
-  return [...shown.filter(({ isMain }) => isMain), ...shown.filter(({ isMain }) => !isMain)];
+/** Those that make sense in the run's state. */
+export function actionsFor({ state }: Pick<RunRow, 'state'>, info: ServerInfo): ActionForm[] {
+  return actionsOn('run', info).filter(({ states }) => states === 'all' || states.includes(state));
+}
+
+/** The likeliest first, what removes something last. */
+export function actionsOn(what: ActionForm['on'], info: ServerInfo | null): ActionForm[] {
+  const shown = (info?.actions ?? []).filter(({ on }) => on === what);
+  const rankOf = ({ isMain, isDangerous }: ActionForm) => (isMain ? 0 : isDangerous ? 2 : 1);
+  return shown.toSorted((a, b) => rankOf(a) - rankOf(b));
 }

@@ -20,12 +20,18 @@ const PAGES: Readonly<Record<string, string>> = {
   chat: 'Chat',
 };
 
+const OTHER_PAGES: Readonly<Record<string, string>> = {
+  compare: 'Compare',
+  glossary: 'Glossary',
+  schedules: 'Schedules',
+};
+
 export function placeOf(path: string): PagePlace {
   const [first, run, page, id] = path.split('/').slice(1).map(decodeEscapes);
   const home: Crumb = { label: 'Runs', path: '/' };
   if (first === 'evaluation') return { run: null, page: null, crumbs: [{ label: 'Evaluation', path }] };
-  if (first === 'glossary') return { run: null, page: null, crumbs: [home, { label: 'Glossary', path }] };
-  if (first === 'compare') return { run: null, page: null, crumbs: [home, { label: 'Compare', path }] };
+  const label = first === undefined ? undefined : OTHER_PAGES[first];
+  if (label !== undefined) return { run: null, page: null, crumbs: [home, { label, path }] };
   if (first !== 'runs' || run === undefined) return { run: null, page: null, crumbs: [home] };
   const crumbs = [home, { label: run, path: pathTo('runs', run) }];
   if (page === undefined) return { run, page: null, crumbs };

@@ -2,7 +2,7 @@
 import { formatNumber } from '../../core/reports/format.ts';
 import { pathTo } from '../location.ts';
 import type { RunRow } from '../../views/api/run-views.ts';
-import { ActionMenu } from './action-dialog.tsx';
+import { ActionMenu } from './action-group.tsx';
 import { useRunRow } from '../data.ts';
 import { Chip, Ago } from './small.tsx';
 

@@ -1,4 +1,5 @@
 /** Endpoints of `temper ui` besides those of the views. */
+import { scheduleList } from '../../operations/schedules.ts';
 import type { ChatRequest, LiveEvent, ServerInfo } from '../../views/api/requests.ts';
 import { parseJsonBody, type ActionDesk } from './actions/answer-action.ts';
 import type { UiChat } from './chat/chat.ts';
@@ -23,6 +24,12 @@ export function uiEndpoints({ info, feed, desk, chat, makeLink }: Parts): readon
       path: 'events',
       isAction: false,
       answer: ({ signal }) => Promise.resolve({ events: streamEvents(feed, signal) }),
+    },
+    {
+      method: 'GET',
+      path: 'schedules',
+      isAction: false,
+      answer: async ({ signal }) => ({ json: await desk.read(scheduleList, signal) }),
     },
     { method: 'POST', path: 'links', isAction: false, answer: () => Promise.resolve({ json: { url: makeLink() } }) },
     {

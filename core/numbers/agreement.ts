@@ -18,6 +18,12 @@ export interface Agreement {
   readonly units: number;
 }
 
+/** Of the reviewers of a run: at each step, and in all. */
+export interface ReviewAgreement {
+  readonly steps: readonly { readonly step: number; readonly alpha: number | null }[];
+  readonly all: Agreement;
+}
+
 /** Squared difference of two values: nominal for names, interval for numbers. */
 type Difference<T> = (a: T, b: T) => number;
 

@@ -1,52 +1,15 @@
-/**
- * Acting from the pages: dialogs of actions, chats. The server's answers to these alone are typed literals:
- * what it does with them is tested in `test/cli/ui/`.
- */
-import type { Page, Route } from 'playwright-core';
+/** Acting from the pages: dialogs of actions, chats. */
 import { expect, test } from 'vitest';
 import { writeUiStore } from '../../bench/ui/write-store.ts';
 import type { AttemptsView, AttemptView } from '../../views/api/attempt-views.ts';
-import type {
-  ActionRequest,
-  ActionResult,
-  ChatEvent,
-  ChatRequest,
-  Made,
-  ServerInfo,
-} from '../../views/api/requests.ts';
+import type { ChatEvent, ChatRequest } from '../../views/api/requests.ts';
+import { json, result, takeActions } from './take-actions.ts';
 import { findViolations } from './axe.ts';
 import { describePages, goTo } from './open-pages.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const folder = temporaryFolder();
 await writeUiStore({ folder, run: 'demo', steps: 3, groups: 1, attempts: 4, turns: 2, blobBytes: 100 });
-
-const json = (route: Route, body: object, status = 200): Promise<void> =>
-  route.fulfill({ status, contentType: 'application/json', body: JSON.stringify(body) });
-
-/** A Temporal server answers; actions are answered by `answer`, and kept. */
-async function takeActions(page: Page, answer: (request: ActionRequest) => ActionResult | string) {
-  const taken: ActionRequest[] = [];
-  await page.route('**/api/info', async (route) => {
-    const info = (await (await route.fetch()).json()) as ServerInfo;
-    await json(route, { ...info, hasTemporal: true });
-  });
-  await page.route('**/api/actions', async (route) => {
-    const request = route.request().postDataJSON() as ActionRequest;
-    taken.push(request);
-    const result = answer(request);
-    if (typeof result === 'string') await json(route, { error: { message: result, code: null } }, 422);
-    else await json(route, result);
-  });
-  return taken;
-}
-
-const result = (request: ActionRequest, says: string, made?: Made): ActionResult => ({
-  says,
-  isDone: request.isConfirmed,
-  command: 'temper rollback demo --step 2',
-  result: request.isConfirmed ? { ...(made && { made }) } : null,
-});
 
 const middleOf = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) =>
   [x + width / 2, y + height / 2] as const;

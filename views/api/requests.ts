@@ -49,8 +49,10 @@ export interface Made {
 export interface ActionForm {
   readonly action: string;
   readonly label: string;
-  /** States of a run in which its menu has the action; null: it has no button there. */
-  readonly states: readonly RunStateName[] | 'all' | null;
+  /** What it is a button of; null: it has none, or one of its own. */
+  readonly on: 'run' | 'checkpoint' | 'production' | 'schedule' | null;
+  /** States of a run in which its menu has the action. */
+  readonly states: readonly RunStateName[] | 'all';
   readonly isDangerous: boolean;
   /** One of the first that a person looks for. */
   readonly isMain: boolean;

@@ -3,7 +3,7 @@
  * `/api/`. Missing values are `null`; times are ISO 8601 in UTC, durations are seconds, money is US dollars.
  */
 import type { EvalResult, RunConfig, RunState, SettingChange, StepSummary } from '../../core/contract/contract.ts';
-import type { ReviewAgreement } from '../../store/records/rewards/review-agreement.ts';
+import type { ReviewAgreement } from '../../core/numbers/agreement.ts';
 
 export type RunStateName = RunState['state'] | 'starting';
 

@@ -1,6 +1,5 @@
 /** Agreement of a run's reviewers, in words and as a chart. */
-import type { Agreement } from '../../core/numbers/agreement.ts';
-import type { ReviewAgreement } from '../../store/records/rewards/review-agreement.ts';
+import type { Agreement, ReviewAgreement } from '../../core/numbers/agreement.ts';
 import { formatNumber, plural } from '../../core/reports/format.ts';
 import { color, type Chart } from './chart.ts';
 

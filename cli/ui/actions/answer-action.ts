@@ -51,6 +51,11 @@ export class ActionDesk {
     throw new HttpRefusal(409, 'requestId was used for another action; send a new one', 'request_reused');
   }
 
+  /** What an operation without input finds. */
+  read<Found>(operation: { run(input: object, place: UiPlace): Promise<Found> }, gone: AbortSignal): Promise<Found> {
+    return operation.run({}, { ...this.#place, gone, requestId: randomUUID(), isNamed: false });
+  }
+
   async #act(
     { action, input: given, isConfirmed, requestId }: ActionRequest,
     gone: AbortSignal,
@@ -62,7 +67,7 @@ export class ActionDesk {
       );
     const { input, words } = readInput(operation, given);
     const place = { ...this.#place, gone, requestId: requestId ?? randomUUID(), isNamed: requestId !== undefined };
-    const planned = (await operation.says?.(input, place)) ?? `${operation.summary}.`;
+    const planned = (await operation.says?.(input, place)) ?? `${capitalised(operation.summary)}.`;
     const { says, command } =
       typeof planned === 'string' ? { says: planned, command: commandOf(operation, words) } : planned;
     if (!isConfirmed) return { says, isDone: false, command, result: null };
@@ -85,6 +90,10 @@ export class ActionDesk {
     kept.result.catch(() => this.#done.delete(requestId));
     return waitFor(kept, gone);
   }
+}
+
+function capitalised(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
 /** The run that is acted on, by its name or by that of a checkpoint. */

@@ -7,7 +7,13 @@ export const ACTION_FORMS: readonly ActionForm[] = UI_OPERATIONS.map(formOf);
 
 function formOf(operation: UiOperation): ActionForm {
   const { name, button, effect, needsServer = false } = operation;
-  const { label = titleOf(name), states = 'all', isDangerous = false, isMain = false } = button ?? {};
+  const {
+    label,
+    on = 'run',
+    states = 'all',
+    isDangerous = false,
+    isMain = false,
+  } = button ?? { label: titleOf(name), on: null };
   const fields = fieldsOf(operation).map((field) => ({
     name: field.name,
     label: titleOf(field.name),
@@ -15,8 +21,7 @@ function formOf(operation: UiOperation): ActionForm {
     isRequired: field.isRequired,
     kind: kindOf(field),
   }));
-  const shown = button === undefined ? null : states;
-  return { action: name, label, states: shown, isDangerous, isMain, isLong: effect === 'pays', needsServer, fields };
+  return { action: name, label, on, states, isDangerous, isMain, isLong: effect === 'pays', needsServer, fields };
 }
 
 function kindOf(field: Field): ActionField['kind'] {

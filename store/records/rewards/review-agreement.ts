@@ -1,7 +1,13 @@
 /** How far the reviewers of a run agree: of each step, and of all. */
 import pLimit from 'p-limit';
 
-import { agreeOnNames, agreeOnNumbers, type Agreement, type Rating } from '../../../core/numbers/agreement.ts';
+import {
+  agreeOnNames,
+  agreeOnNumbers,
+  type Agreement,
+  type Rating,
+  type ReviewAgreement,
+} from '../../../core/numbers/agreement.ts';
 import type { RunState } from '../../../core/contract/contract.ts';
 import { branchOfStep } from '../../../core/names/lineage.ts';
 import { comparisonRatings, scoreRatings } from '../../../core/numbers/review.ts';
@@ -10,11 +16,6 @@ import type { Store } from '../../store.ts';
 import { GROUPS_AT_ONCE } from '../children.ts';
 import { givenIn, readGiven } from './given-rewards.ts';
 import { listGroups } from '../groups/group-files.ts';
-
-export interface ReviewAgreement {
-  readonly steps: readonly { readonly step: number; readonly alpha: number | null }[];
-  readonly all: Agreement;
-}
 
 interface Ratings {
   readonly answers: Rating<string>[];

@@ -183,11 +183,13 @@ test('a form says what is missing, and a list has an item a line', () => {
   expect(readActionForm(fieldsOf('stop'), { now: 'true' })).toEqual({ now: true });
 });
 
+const REMOVING = ['checkpoints delete', 'checkpoints prune'];
+
 test('a run in each state has the actions that make sense', () => {
   const named = (state: RunStateName) => actionsFor({ state }, info).map(({ action }) => action);
-  expect(named('running')).toEqual(['pause', 'stop', 'rollback', 'set', 'fork', 'evaluate']);
-  expect(named('paused')).toEqual(['resume', 'stop', 'rollback', 'set', 'fork', 'evaluate']);
-  expect(named('completed')).toEqual(['fork', 'evaluate']);
+  expect(named('running')).toEqual(['pause', 'stop', 'set', 'fork', 'evaluate', ...REMOVING, 'rollback']);
+  expect(named('paused')).toEqual(['resume', 'stop', 'set', 'fork', 'evaluate', ...REMOVING, 'rollback']);
+  expect(named('completed')).toEqual(['fork', 'evaluate', ...REMOVING]);
 });
 
 test('an action that cannot be taken says why', () => {
