@@ -1,6 +1,8 @@
-/** Hooks of an attempt, for helpers of its agent: hidden in the rollout's context. */
+/** What helpers of an agent do with the attempt that it plays: hidden in the rollout's context. */
 import type { TemperError } from '../core/contract/failures.ts';
 import type { HostedCalls } from './hosted/hosted-calls.ts';
+import type { OpenWorkflowAttempt } from './model-activities/workflow-attempt.ts';
+import type { PlayProgram } from './programs/program.ts';
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
 export const ATTEMPT_HOOKS = Symbol.for('temper.attempt-hooks');
@@ -16,6 +18,9 @@ export interface AttemptHooks {
   readonly openHosted: HostedCalls['open'];
   /** How often something died at one place, this time included: over all repetitions of the attempt. */
   readonly countDeath: (place: string) => number;
+  /** Null in a script, whose attempts have no scenario. */
+  readonly playProgram: PlayProgram | null;
+  readonly openWorkflow: OpenWorkflowAttempt;
 }
 
 /** Null for a context that no attempt has. */

@@ -1,5 +1,4 @@
 /** Plays one attempt to its end. Returns the recorded attempt; throws when it must be discarded. */
-import type { RolloutConfig } from '../core/contract/contract.ts';
 import { showValue, TemperError } from '../core/contract/failures.ts';
 import { createRandom } from '../core/numbers/seeds.ts';
 import { isReward, REWARD_RULE } from '../core/rules/given-values.ts';
@@ -9,15 +8,9 @@ import { AttemptLog } from './attempt-log.ts';
 import { ATTEMPT_HOOKS, type AttemptHooks } from './attempt-hooks.ts';
 import { checkTurnsCount, isGraded, mayLackReward, readResult, type PlayedOutcome } from './attempt-result.ts';
 import type { Agent, RolloutContext, Scenario } from './agent.ts';
-import {
-  PLAY_PROGRAM,
-  agentProgram,
-  type PlayProgram,
-  type ProgramResult,
-  type ProgramAttempt,
-} from './programs/program.ts';
+import { agentProgram, type PlayProgram, type ProgramResult, type ProgramAttempt } from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
-import { WORKFLOW_ATTEMPT, type PlayingRun, type OpenWorkflowAttempt } from './model-activities/workflow-attempt.ts';
+import type { PlayingRun, OpenWorkflowAttempt } from './model-activities/workflow-attempt.ts';
 import type { ConnectHosted } from './connections/connect-hosted.ts';
 import { createHosted } from './hosted/hosted.ts';
 import { HostedCalls } from './hosted/hosted-calls.ts';
@@ -28,27 +21,30 @@ import type { RolePlayers } from './roles/role-definition.ts';
 import { captureAs } from './transports/ambient.ts';
 import { createModelClient } from './transports/model-client.ts';
 
-export interface AttemptOptions {
+/** The same for all attempts that are played together. */
+export interface SharedOptions {
   agent: Agent;
-  scenario: Scenario;
-  attempt: number;
-  /** Seed of the agent's `random`. */
-  seed: number;
-  model: string;
-  /** Players of the agent's roles; absent without roles. */
-  players?: RolePlayers;
-  rollout: RolloutConfig;
-  recorder: Recorder;
-  journal: Journal;
+  /** False where this process may have lost its work to another one. */
   isFresh: () => boolean;
-  /** Absent outside of a run. */
-  run?: PlayingRun | undefined;
-  /** Values of the agent's resources, by name. */
-  resources?: Readonly<Record<string, unknown>>;
+  /** Absent outside of a run: nobody plays discarded attempts again. */
+  run?: PlayingRun;
   /** Told of the error that ended the agent: a record keeps the message alone, whose bytes are under a hash. */
   onThrow?: (error: unknown) => void;
   /** Default: with the keys of this process's environment. */
   connectHosted?: ConnectHosted;
+}
+
+export interface AttemptOptions extends SharedOptions {
+  scenario: Scenario;
+  attempt: number;
+  /** Seed of the agent's `random`. */
+  seed: number;
+  /** Players of the agent's roles; absent without roles. */
+  players: RolePlayers | undefined;
+  recorder: Recorder;
+  journal: Journal;
+  /** Values of the agent's resources, by name. */
+  values: Readonly<Record<string, unknown>>;
 }
 
 const MAX_FAILURE_MESSAGE = 2000;
@@ -128,14 +124,8 @@ interface Playing {
 
 async function runAgent(options: AttemptOptions, playing: Playing): Promise<PlayedOutcome> {
   const metrics = Object.create(null) as Metrics;
-  const hooks = createHooks(options, playing);
   try {
-    const context = {
-      ...createContext(options, playing, metrics),
-      [PLAY_PROGRAM]: createPlayer(options, playing, hooks),
-      [ATTEMPT_HOOKS]: hooks,
-      [WORKFLOW_ATTEMPT]: createOpener(options, playing),
-    };
+    const context = { ...createContext(options, playing, metrics), [ATTEMPT_HOOKS]: createHooks(options, playing) };
     const result: unknown = await captured(options.agent, context, () => options.agent.rollout(context));
     const outcome = readResult(result, metrics, options.agent, options.players);
     if ('failure' in outcome || outcome.reward === null) return outcome;
@@ -156,16 +146,16 @@ function captured<T>({ captureModel }: Agent, { model, baseURL, fetch }: Rollout
 
 function createContext(options: AttemptOptions, playing: Playing, metrics: Metrics): RolloutContext {
   const { log, hosted } = playing;
-  const { recorder, scenario, model, rollout, seed, resources = {} } = options;
-  const client = createModelClient(recorder, { model, baseURL: `${recorder.engineUrl}/v1` });
+  const { recorder, scenario, seed, values } = options;
+  const client = createModelClient(recorder, { model: recorder.model, baseURL: `${recorder.engineUrl}/v1` });
   return {
     scenario: structuredClone(scenario),
-    resources,
+    resources: values,
     ...client,
     gateway: createGateway(recorder, log),
     hosted: createHosted({ recorder, calls: hosted, connect: options.connectHosted }),
     roles: createRoles(options, hosted, client.baseURL),
-    temperature: rollout.temperature,
+    temperature: recorder.rollout.temperature,
     random: createRandom(seed),
     signal: recorder.ending.signal,
     once: (name, fn) => recorder.once(name, fn),
@@ -174,7 +164,7 @@ function createContext(options: AttemptOptions, playing: Playing, metrics: Metri
       recorder.turns.reward(turn, reward);
     },
     metric: (name, value) => void (metrics[name] = value),
-    log: (...values) => log.add(values),
+    log: (...shown) => log.add(shown),
   };
 }
 
@@ -206,13 +196,19 @@ function createOpener(options: AttemptOptions, { log, ends }: Playing): OpenWork
   };
 }
 
-function createHooks({ agent, attempt, journal, recorder }: AttemptOptions, { hosted, ends }: Playing): AttemptHooks {
-  return {
+function createHooks(options: AttemptOptions, playing: Playing): AttemptHooks {
+  const { agent, attempt, journal, recorder } = options;
+  const own = {
     folder: agent.folder ?? process.cwd(),
+    countDeath: (place: string) => journal.count(attempt, `death ${place}`),
+  };
+  return {
+    ...own,
     abort: (error) => recorder.ending.abort(error),
-    onEnd: (end) => void ends.push(end),
-    openHosted: (model) => hosted.open(model),
-    countDeath: (place) => journal.count(attempt, `death ${place}`),
+    onEnd: (end) => void playing.ends.push(end),
+    openHosted: (model) => playing.hosted.open(model),
+    playProgram: createPlayer(options, playing, own),
+    openWorkflow: createOpener(options, playing),
   };
 }
 
@@ -225,30 +221,30 @@ function createRoles(
   return createRoleContexts(agent.roles ?? {}, players, { recorder, calls, connect, baseURL });
 }
 
-function createPlayer(options: AttemptOptions, { log, programs }: Playing, hooks: AttemptHooks): PlayProgram {
-  const { agent, recorder, model, rollout, seed, resources = {} } = options;
-  const { folder, countDeath } = hooks;
-  const mayLack = mayLackReward(agent);
+function createPlayer(
+  { agent, recorder, seed, values }: AttemptOptions,
+  { log, programs }: Playing,
+  own: Pick<ProgramAttempt, 'folder' | 'countDeath'>,
+): PlayProgram {
+  const { model, rollout } = recorder;
   const write = (line: string): void => log.add([line]);
   return (program, scenario) => {
-    const { temperature } = rollout;
     const attempt = {
+      ...own,
       program,
       scenario,
-      resources: agent.resources === undefined ? null : resources,
+      resources: agent.resources === undefined ? null : values,
       recorder,
       model,
-      temperature,
+      temperature: rollout.temperature,
       seed,
-      folder,
-      mayLackReward: mayLack,
+      mayLackReward: mayLackReward(agent),
       isGraded: isGraded(agent),
       log: write,
-      countDeath,
     };
     // A program that is the agent plays in the attempt's own slot.
     const isAgent = agentProgram(agent) === program;
-    const playing = isAgent ? playNow(attempt) : playInTurn(attempt);
+    const playing = isAgent ? playNow(attempt) : playWithSlot(attempt);
     programs.add(playing);
     return playing;
   };
@@ -260,7 +256,7 @@ async function playNow(attempt: ProgramAttempt): Promise<ProgramResult> {
   return playProgram(attempt);
 }
 
-async function playInTurn(attempt: ProgramAttempt): Promise<ProgramResult> {
+async function playWithSlot(attempt: ProgramAttempt): Promise<ProgramResult> {
   const giveBack = await slotsOf(attempt.program).take(attempt.recorder.ending.signal);
   return playNow(attempt).finally(giveBack);
 }

@@ -5,25 +5,20 @@
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 
-import type { RolloutConfig } from '../core/contract/contract.ts';
 import { TemperError, type FailureType } from '../core/contract/failures.ts';
 import { callSeed, deriveSeed } from '../core/numbers/seeds.ts';
 import type { JournalSegments } from '../store/store.ts';
 import type { AttemptRecord } from '../store/records/groups/trajectories.ts';
-import type { Agent, Scenario } from './agent.ts';
+import type { Scenario } from './agent.ts';
 import { placeOfThrow } from './place-of-throw.ts';
-import { playAttempt, type AttemptOptions } from './play-attempt.ts';
-import type { PlayingRun } from './model-activities/workflow-attempt.ts';
+import { playAttempt, type SharedOptions } from './play-attempt.ts';
 import { agentProgram } from './programs/program.ts';
 import { slotsOf } from './programs/program-slots.ts';
-import type { ExpectedPolicy } from './recorder/answer.ts';
-import type { EngineConnection } from './connections/engine-connection.ts';
-import type { ConnectHosted } from './connections/connect-hosted.ts';
 import { Journal } from './recorder/journal.ts';
 import type { CallTime } from './recorder/journaled-calls.ts';
 import { ENGINE, SYSTEM_CLOCK, type OutageClock } from './connections/clock.ts';
 import { playersOutside, type RolePlayers } from './roles/role-definition.ts';
-import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
+import { Recorder, type Answering } from './recorder/recorder.ts';
 import {
   openResources,
   type AttemptResources,
@@ -31,7 +26,6 @@ import {
   type PlaceResources,
   type ResourcesProgress,
 } from './resources/place-resources.ts';
-import type { RequestMode } from './recorder/request.ts';
 import { withTurns, type PlayedTurns } from './recorder/turns.ts';
 
 export interface PlannedAttempt {
@@ -43,33 +37,16 @@ export interface PlannedAttempt {
   players?: RolePlayers;
 }
 
-export interface AttemptsOptions
-  extends
-    Pick<RecorderOptions, 'rewrite' | 'onAnswer' | 'clock' | 'acceptsAnyModel'>,
-    Pick<PlaceOptions, 'resources' | 'leasePlace'>,
-    Pick<AttemptOptions, 'onThrow'> {
-  agent: Agent;
+export interface AttemptsOptions extends Answering, SharedOptions, Pick<PlaceOptions, 'resources' | 'leasePlace'> {
   planned: readonly PlannedAttempt[];
   /** At most so many are played at once. */
   concurrency: number;
-  engine: EngineConnection;
   segments: JournalSegments;
-  policy: ExpectedPolicy;
-  mode: RequestMode;
-  rollout: RolloutConfig;
   place: { seed: number; branch: number; step: number };
   /** Names an attempt in the engine's log. */
   attemptKey: (attempt: number) => string;
   /** Ends everything; its reason is not looked at. */
   signal: AbortSignal;
-  /** False where this process may have lost its work to another one. */
-  isFresh: () => boolean;
-  /** See `RecorderOptions`. */
-  tagsChoices?: boolean;
-  /** Default: with the keys of this process's environment. */
-  connectHosted?: ConnectHosted;
-  /** Absent outside of a run: nobody plays discarded attempts again. */
-  run?: PlayingRun;
   /** Told of each attempt's recorder before the attempt begins. */
   onRecorder?: (attempt: number, recorder: Recorder) => void;
 }
@@ -146,7 +123,7 @@ export class Attempts {
     let attempts: Promise<AttemptRecord>[] = [];
     try {
       await this.#resources?.begin();
-      attempts = planned.map((one) => limit(() => this.#playInTurn(one)));
+      attempts = planned.map((one) => limit(() => this.#playWithSlot(one)));
       return withTurns(await Promise.all(attempts), (attempt) => this.turnsOf(attempt));
     } catch (error) {
       await Promise.allSettled(attempts);
@@ -190,8 +167,8 @@ export class Attempts {
 
   #endAll(error: unknown): void {
     this.#beginNone(error);
-    const mark = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
-    for (const { ending } of this.#playing) ending.abort(mark);
+    const reason = error instanceof TemperError ? error : new TemperError('EngineFailed', String(error));
+    for (const { ending } of this.#playing) ending.abort(reason);
   }
 
   #stopAfter(error: unknown): void {
@@ -200,7 +177,7 @@ export class Attempts {
   }
 
   /** An attempt's time begins once there is a place for its program. */
-  async #playInTurn(planned: PlannedAttempt): Promise<AttemptRecord> {
+  async #playWithSlot(planned: PlannedAttempt): Promise<AttemptRecord> {
     const program = agentProgram(this.#options.agent);
     if (program === null) return this.#playOne(planned);
     const giveBack = await slotsOf(program).take(this.#over.signal);
@@ -227,7 +204,7 @@ export class Attempts {
   async #playRecorded(planned: PlannedAttempt, resources: AttemptResources | null): Promise<AttemptRecord> {
     // Ended while they were set up.
     if (this.#ended !== null) throw this.#ended;
-    const { agent, policy, rollout, isFresh, connectHosted, run } = this.#options;
+    const { agent, policy, isFresh } = this.#options;
     const startedAt = this.#now();
     const { attempt, scenario } = planned;
     const players = planned.players ?? (agent.roles && playersOutside(agent.roles, () => policy));
@@ -236,16 +213,16 @@ export class Attempts {
     this.#playing.add(recorder);
     try {
       const seed = deriveSeed([...this.#seedParts(planned), 'random']);
-      const journal = this.#journal;
-      const values = resources?.values ?? {};
-      const played = { agent, scenario, attempt, seed, model: policy.model, rollout, recorder, journal, isFresh };
       const record = await playAttempt({
-        ...played,
-        resources: values,
-        run,
+        ...this.#options,
+        scenario,
+        attempt,
+        seed,
+        recorder,
+        journal: this.#journal,
+        values: resources?.values ?? {},
+        players,
         onThrow: (error) => this.#noteThrow(attempt, error),
-        ...(connectHosted && { connectHosted }),
-        ...(players && { players }),
       });
       await resources?.check(isFresh);
       this.#orders.set(attempt, recorder.askedOrder());
@@ -272,28 +249,11 @@ export class Attempts {
   }
 
   #createRecorder({ attempt, scenarioIndex }: PlannedAttempt, hasRoles: boolean): Recorder {
-    const { engine, policy, mode, rollout, place, attemptKey, isFresh, tagsChoices = false } = this.#options;
-    const { rewrite, onAnswer, clock, acceptsAnyModel } = this.#options;
+    const { place, attemptKey } = this.#options;
     const seedOf = (key: string, occurrence: number): number =>
       callSeed({ ...place, scenario: scenarioIndex, attempt, key, occurrence });
-    const journal = this.#journal;
-    return new Recorder({
-      engine,
-      journal,
-      attempt,
-      attemptKey: attemptKey(attempt),
-      policy,
-      hasRoles,
-      mode,
-      rollout,
-      seedOf,
-      isFresh,
-      tagsChoices,
-      ...(rewrite && { rewrite }),
-      ...(acceptsAnyModel && { acceptsAnyModel }),
-      ...(onAnswer && { onAnswer }),
-      ...(clock && { clock }),
-    });
+    const own = { journal: this.#journal, attempt, attemptKey: attemptKey(attempt), hasRoles, seedOf };
+    return new Recorder({ ...this.#options, ...own });
   }
 
   #seedParts({ attempt, scenarioIndex }: PlannedAttempt): number[] {

@@ -6,8 +6,7 @@ import { serviceCaller, serviceUrl, type ServiceName } from '../deploy/targets/s
 import { callHttp, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
 import { openMlflow } from '../track/mlflow.ts';
 import { logRequest, trackioCaller, trackioUrl } from '../track/trackio.ts';
-import { graphqlRequest, VIEWER } from '../track/wandb-graphql.ts';
-import { openWandbApi } from '../track/wandb.ts';
+import { graphqlRequest, openWandbApi, VIEWER } from '../track/wandb-graphql.ts';
 import { endpointOf, langfuseAccess, langfuseCaller } from '../trace/endpoint.ts';
 
 export interface AccessPlace {
@@ -90,7 +89,7 @@ function emptyExport(settings: Extract<TraceSettings, { kind: 'otlp' | 'weave' }
 const PROTOBUF = { 'content-type': 'application/x-protobuf' };
 
 function wandbAccess(settings: { readonly baseUrl: string | null }, place: AccessPlace): Access {
-  const api = openWandbApi(settings, place, place);
+  const api = openWandbApi(settings.baseUrl, place.env, place);
   return {
     caller: api.caller,
     request: graphqlRequest(api, VIEWER, {}),

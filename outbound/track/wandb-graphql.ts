@@ -1,11 +1,27 @@
 /** Calls of W&B's GraphQL interface, as its client 0.31 (wandb-core) makes them. */
 import { TemperError } from '../../core/contract/failures.ts';
-import { callHttp, withoutSecrets, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
+import { withoutSlash } from '../../core/names/addresses.ts';
+import { callHttp, requireKey, withoutSecrets, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
 
 export interface WandbApi {
   readonly caller: HttpCaller;
   /** Without a slash at its end. */
   readonly baseUrl: string;
+}
+
+export const WANDB_CLOUD = 'https://api.wandb.ai';
+export const WANDB_KEY_VARIABLE = 'WANDB_API_KEY';
+
+/** At `baseUrl`, or where the environment says. */
+export function openWandbApi(
+  baseUrl: string | null,
+  env: NodeJS.ProcessEnv,
+  { fetch, signal }: Pick<HttpCaller, 'fetch' | 'signal'>,
+): WandbApi {
+  const system = 'Weights & Biases';
+  const key = requireKey(env, WANDB_KEY_VARIABLE, system);
+  const caller = { system, keyVariable: WANDB_KEY_VARIABLE, key, fetch, signal };
+  return { caller, baseUrl: withoutSlash(baseUrl ?? (env['WANDB_BASE_URL'] || WANDB_CLOUD)) };
 }
 
 export const UPSERT_RUN = `mutation UpsertBucket($name: String, $project: String, $entity: String, $groupName: String, $displayName: String, $config: JSONString, $jobType: String, $tags: [String!]) {

@@ -2,21 +2,18 @@
  * Weights & Biases without its Python client: `upsertBucket` opens a run, `file_stream` writes rows of its history. The
  * number of a row is its offset there, so that a repeated delivery writes the same rows again.
  */
-import { withoutSlash } from '../../core/names/addresses.ts';
 import type { WandbSettings } from '../../core/contract/outbound.ts';
-import { callHttp, requireKey, type HttpCaller } from '../../core/text/http.ts';
+import { callHttp } from '../../core/text/http.ts';
 import type { ToldRow, Target, ToldRun, EvalRow } from '../target.ts';
 import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow, STEP_METRIC, bestEvaluation } from './metric-names.ts';
-import { basicKey, UPSERT_RUN, wandbGraphql, type WandbApi } from './wandb-graphql.ts';
+import { basicKey, openWandbApi, UPSERT_RUN, WANDB_CLOUD, wandbGraphql, type WandbApi } from './wandb-graphql.ts';
 import { manifestKey } from '../../store/layout.ts';
 import { PEFT_CONFIG_FILE, PEFT_WEIGHTS_FILE } from '../../store/records/runs/peft-adapter.ts';
 import { readManifest } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { logArtifact } from './wandb-artifact.ts';
 
-const CLOUD = 'https://api.wandb.ai';
-const KEY_VARIABLE = 'WANDB_API_KEY';
 /** Rows of one request. */
 const BATCH = 200;
 const HISTORY = 'wandb-history.jsonl';
@@ -29,7 +26,8 @@ const METRIC_DEFINITIONS = [
 ];
 
 export function createWandbTracker(settings: WandbSettings, place: TrackerPlace): Target {
-  const api = (told: ToldRun): WandbApi => openWandbApi(settings, place, told);
+  const api = (told: ToldRun): WandbApi =>
+    openWandbApi(settings.baseUrl, place.env, { fetch: place.fetch, signal: told.signal });
   return {
     name: settings.name,
     batch: BATCH,
@@ -65,16 +63,6 @@ export function createWandbTracker(settings: WandbSettings, place: TrackerPlace)
 
 /** W&B shows 0 as finished and all others as failed; 255 is that of an interrupted run. */
 const EXIT_CODES = { finished: 0, stopped: 0, 'rolled back': 0, cancelled: 255, failed: 1, crashed: 1 } as const;
-
-export function openWandbApi(
-  { baseUrl }: Pick<WandbSettings, 'baseUrl'>,
-  { env, fetch }: Pick<TrackerPlace, 'env' | 'fetch'>,
-  { signal }: Pick<ToldRun, 'signal'>,
-): WandbApi {
-  const key = requireKey(env, KEY_VARIABLE, 'Weights & Biases');
-  const caller: HttpCaller = { system: 'Weights & Biases', keyVariable: KEY_VARIABLE, key, fetch, signal };
-  return { caller, baseUrl: withoutSlash(baseUrl ?? (env['WANDB_BASE_URL'] || CLOUD)) };
-}
 
 function entityOf({ entity }: WandbSettings, { env }: TrackerPlace): string | null {
   return entity ?? (env['WANDB_ENTITY'] || null);
@@ -125,7 +113,7 @@ async function stream({ caller, baseUrl }: WandbApi, { memory }: ToldRun, json: 
 
 /** Pages of the cloud have an address of their own; a server has one for both. */
 function appUrl(baseUrl: string): string {
-  return baseUrl === CLOUD ? 'https://wandb.ai' : baseUrl;
+  return baseUrl === WANDB_CLOUD ? 'https://wandb.ai' : baseUrl;
 }
 
 /** Adapters of evaluated checkpoints as artifacts of type `lora`, with the aliases `step12`, `latest` and `best`. */

@@ -138,14 +138,12 @@ export function hostedAddress(
   return { url: baseUrl, key, keyVariable, isBaseUrl: new URL(baseUrl).pathname !== '/', headers };
 }
 
-/** The key that a variable holds; null where none is needed. */
-export function readKey(model: string, variable: string | null, env: Environment): string | null {
+/** The key that a variable holds; null where none is needed. `place`: where it is needed, for messages. */
+export function readKey(model: string, variable: string | null, env: Environment, place = ''): string | null {
   if (variable === null) return null;
   const key = readVariable(env, variable);
   if (key !== null) return key;
-  throw badConfig(
-    `${model} needs a key in ${variable}, which is not set; export it where the command and the workers run`,
-  );
+  throw badConfig(`${model} needs a key in ${variable}, which is not set; export it${place}`);
 }
 
 /**

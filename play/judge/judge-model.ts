@@ -53,7 +53,8 @@ function findNamed(judge: string): JudgeModel | null {
 
 /** The key that a judge's provider asks for; null where it asks for none. */
 export function requireJudgeKey(judge: JudgeModel, env: Environment): string | null {
-  return judge.kind === 'engine' ? null : readKey(`the judge ${judge.name}`, judge.keyVariable, env);
+  if (judge.kind === 'engine') return null;
+  return readKey(`the judge ${judge.name}`, judge.keyVariable, env, ' where the command and the workers run');
 }
 
 /** US dollars for a million tokens, as the person who pays knows them. */

@@ -5,9 +5,6 @@
 import type { TemperError } from '../../core/contract/failures.ts';
 import type { AttemptEndpoint } from '../transports/gateway.ts';
 
-/** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
-export const WORKFLOW_ATTEMPT = Symbol.for('temper.workflow-attempt');
-
 /** Place of an attempt: part of the names of its workflow and of the queue of its model activities. */
 interface AttemptAddress {
   readonly storeId: string;
@@ -65,8 +62,3 @@ export interface WorkflowAttempt {
 }
 
 export type OpenWorkflowAttempt = () => Promise<WorkflowAttempt>;
-
-/** Null for a context that no attempt has. */
-export function workflowAttempt(context: object): OpenWorkflowAttempt | null {
-  return (context as { readonly [WORKFLOW_ATTEMPT]?: OpenWorkflowAttempt })[WORKFLOW_ATTEMPT] ?? null;
-}

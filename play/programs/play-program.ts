@@ -21,8 +21,8 @@ export async function playProgram(attempt: ProgramAttempt): Promise<ProgramResul
     recorder.ending.check();
     return await play(attempt);
   } catch (error) {
-    const failure = error instanceof ProgramKilled ? judgeDeath(error, attempt) : error;
-    if (!(failure instanceof ProgramError)) recorder.ending.abort(asMark(failure, attempt.program));
+    const failure = error instanceof ProgramKilled ? classifyDeath(error, attempt) : error;
+    if (!(failure instanceof ProgramError)) recorder.ending.abort(abortReason(failure, attempt.program));
     throw failure;
   }
 }
@@ -30,7 +30,7 @@ export async function playProgram(attempt: ProgramAttempt): Promise<ProgramResul
 /** A policy that ends its own program would do so again each time it is played, and its run would never end. */
 const SAME_DEATHS = 5;
 
-function judgeDeath(death: ProgramKilled, { recorder, program, countDeath }: ProgramAttempt): Error {
+function classifyDeath(death: ProgramKilled, { recorder, program, countDeath }: ProgramAttempt): Error {
   const calls = recorder.callCount;
   if (countDeath(`${death.signal} ${calls}`) < SAME_DEATHS) return death;
   return new ProgramError(
@@ -65,7 +65,7 @@ function readResult(
 }
 
 /** Failures of this machine are not the agent's. */
-function asMark(error: unknown, program: Program): TemperError {
+function abortReason(error: unknown, program: Program): TemperError {
   if (error instanceof TemperError) return error;
   const message = `${describeProgram(program)} could not be played: ${String(error)}; the attempt is played again`;
   return new TemperError('ProgramFailed', message, { cause: error });

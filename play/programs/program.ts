@@ -37,8 +37,6 @@ export interface Program {
 
 /** Registered globally: an agent file may load another copy of this module than the worker that plays it. */
 export const PROGRAM = Symbol.for('temper.program');
-/** Under it a rollout's context plays programs. */
-export const PLAY_PROGRAM = Symbol.for('temper.play-program');
 
 /** Same form as a rollout's result. */
 export type ProgramResult =

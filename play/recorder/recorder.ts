@@ -41,19 +41,13 @@ import type { SendLimits } from '../connections/retry-call.ts';
 import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
 
-export interface RecorderOptions {
+/** How calls are answered: the same for all attempts that are played together. */
+export interface Answering {
   engine: EngineConnection;
-  journal: Journal;
-  attempt: number;
-  /** Names the attempt in the engine's log. */
-  attemptKey: string;
   policy: ExpectedPolicy;
-  /** The agent calls through its roles alone. */
-  hasRoles?: boolean;
   mode: RequestMode;
   rollout: RolloutConfig;
-  seedOf: (key: string, occurrence: number) => number;
-  /** False where this process may have lost the attempt to another one. */
+  /** False where this process may have lost its attempts to another one. */
   isFresh: () => boolean;
   /** A replay: its answers are of several models, so neither their policy nor their tokens are checked here. */
   acceptsAnyModel?: boolean;
@@ -65,6 +59,16 @@ export interface RecorderOptions {
   tagsChoices?: boolean;
   /** Default: the system's clock. */
   clock?: Clock;
+}
+
+interface RecorderOptions extends Answering {
+  journal: Journal;
+  attempt: number;
+  /** Names the attempt in the engine's log. */
+  attemptKey: string;
+  /** The agent calls through its roles alone. */
+  hasRoles: boolean;
+  seedOf: (key: string, occurrence: number) => number;
 }
 
 export interface AnswerFacts {
@@ -239,7 +243,7 @@ export class Recorder {
 
   #policyOf(seat: CallSeat | undefined): ExpectedPolicy {
     if (seat !== undefined) return seat.policy;
-    if (this.#options.hasRoles !== true) return this.#options.policy;
+    if (!this.#options.hasRoles) return this.#options.policy;
     throw badConfig(
       'an agent with roles must call the client of a role, got a call of context.openai, context.fetch or context.baseURL; call roles.NAME.openai',
     );

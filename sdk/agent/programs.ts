@@ -1,14 +1,8 @@
 /** Rollouts that are programs: `rollout: command(['python3', 'agent.py'])`. */
 import { badConfig, showValue } from '../../core/contract/failures.ts';
 import type { RolloutContext, RolloutResult } from '../../play/agent.ts';
-import {
-  PLAY_PROGRAM,
-  PROGRAM,
-  type PlayProgram,
-  type Program,
-  type ResultPlace,
-  type Rewrite,
-} from '../../play/programs/program.ts';
+import { attemptHooks } from '../../play/attempt-hooks.ts';
+import { PROGRAM, type Program, type ResultPlace, type Rewrite } from '../../play/programs/program.ts';
 import { areTexts, areTextsByName, callable, must, oneOf, takes, whole } from '../options/options.ts';
 
 export interface CommandProgramOptions {
@@ -56,8 +50,8 @@ export function command(argv: readonly string[], options: CommandProgramOptions 
 
 function playing(program: Program): ProgramRollout {
   const rollout = async <R>(context: RolloutContext): Promise<R> => {
-    const { [PLAY_PROGRAM]: play } = context as { [PLAY_PROGRAM]?: PlayProgram };
-    if (play === undefined)
+    const play = attemptHooks(context ?? {})?.playProgram ?? null;
+    if (play === null)
       throw badConfig(
         `a program must be given the context of a rollout, got ${typeof context}; pass on what rollout got`,
       );

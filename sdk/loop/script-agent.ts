@@ -69,7 +69,7 @@ export class ScriptAgent {
   async #playOne(context: RolloutContext<LoopScenario>): Promise<Trajectory[]> {
     const { scenario, once, random, signal } = context;
     const hooks = attemptHooks(context)!;
-    const hidden = { [ATTEMPT_HOOKS]: hooks };
+    const hidden = { [ATTEMPT_HOOKS]: { ...hooks, playProgram: null } };
     const { run, group, policy: checkpoint, onAttempt } = this.#script;
     const { plan, players, recorderOf } = this.#playing;
     const { attempt } = scenario;

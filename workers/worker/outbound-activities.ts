@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { TemperError } from '../../core/contract/failures.ts';
 import { MeasuredAnswers } from '../../outbound/deploy/proof-verdict.ts';
 import { proveAnswers, type MeasureRequest } from '../../outbound/deploy/proof.ts';
-import type { GgufRequest, Proof, ProofRequest, WriteGguf } from '../../outbound/deploy/targets/target.ts';
+import type { GgufRequest } from '../../outbound/deploy/targets/target.ts';
 import { writeKnownModels } from '../base-models/known-models.ts';
 import { cacheFolder } from '../project/folders.ts';
 import { exportByPython, GGUF_FILE } from '../python/export-policy.ts';
@@ -43,7 +43,7 @@ export interface OutboundActivities {
 export async function openOutboundActivities(work: OutboundWork): Promise<OutboundActivities> {
   const { project, config, store, client, contact, pauses, env, logger } = work;
   const storeId = await store.id();
-  const weights = openWeights({ project, config, storeUri: store.uri, env });
+  const weights = { project, config, storeUri: store.uri, env };
   const place = { store, project, env, fetch: globalThis.fetch };
   return {
     queue: outboundQueue(storeId),
@@ -56,7 +56,15 @@ export async function openOutboundActivities(work: OutboundWork): Promise<Outbou
         openTarget: (name) => openTarget(settingsOfTarget(config, name), place),
         isRunning: (run) => isWorkflowRunning(client, runWorkflowId(storeId, run)),
       }),
-      ...createDeployActivities({ store, logger, contact, pauses, env, ...weights }),
+      ...createDeployActivities({
+        store,
+        logger,
+        contact,
+        pauses,
+        env,
+        prove: (request) => proveAnswers((measuring) => measurePolicy(weights, measuring), request),
+        writeGguf: (request) => writeGguf(weights, request),
+      }),
     },
   };
 }
@@ -67,18 +75,6 @@ interface WeightsPlace {
   readonly config: Pick<TemperConfig, 'models'>;
   readonly storeUri: string;
   readonly env: NodeJS.ProcessEnv;
-}
-
-interface DeployedWeights {
-  readonly prove: (request: ProofRequest) => Promise<Proof>;
-  readonly writeGguf: WriteGguf;
-}
-
-function openWeights(place: WeightsPlace): DeployedWeights {
-  return {
-    prove: (request) => proveAnswers((measuring) => measurePolicy(place, measuring), request),
-    writeGguf: (request) => writeGguf(place, request),
-  };
 }
 
 const ignore = (): void => undefined;

@@ -4,7 +4,7 @@ import { WorkflowNotFoundError } from '@temporalio/common';
 import { badConfig, TemperError } from '../../core/contract/failures.ts';
 import type { JudgedResult, RolloutContext, Scenario } from '../../play/agent.ts';
 import { attemptHooks } from '../../play/attempt-hooks.ts';
-import { workflowAttempt, type WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';
+import type { WorkflowAttempt } from '../../play/model-activities/workflow-attempt.ts';
 import { AttemptWorkflow, nameWorkflow, type NamedWorkflow } from './attempt-workflow.ts';
 import { readHistory } from './history.ts';
 import { takeActivities } from './model-queue.ts';
@@ -15,10 +15,10 @@ export async function playWorkflow<S extends Scenario, R>(
   options: WorkflowAgentOptions<S, R>,
   context: RolloutContext<S>,
 ): Promise<JudgedResult> {
-  const open = workflowAttempt(context);
-  if (open === null)
+  const hooks = attemptHooks(context);
+  if (hooks === null)
     throw badConfig('a workflow agent must be given the context of a rollout; pass on what rollout got');
-  const attempt = await open();
+  const attempt = await hooks.openWorkflow();
   try {
     const workflow = await openWorkflow(options, context, attempt);
     await workflow.begin();
