@@ -2,10 +2,10 @@
 import * as checkpoints from '../operations/checkpoints.ts';
 import * as gc from '../operations/gc.ts';
 import * as production from '../operations/production.ts';
-import { runs } from '../operations/runs.ts';
+import { runs, runsCompare } from '../operations/runs.ts';
 import * as steer from '../operations/steer.ts';
 import type { Command } from './command-line/command.ts';
-import { toCommand, toCommands } from './command-line/to-command.ts';
+import { toCommands } from './command-line/to-command.ts';
 import { deployCommand } from './deploy/command.ts';
 import { devCommand } from './dev/command.ts';
 import { distillCommand } from './distill/command.ts';
@@ -34,7 +34,7 @@ import { workerCommand } from './worker/command.ts';
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Start: [initCommand, tryCommand, trainCommand, scheduleCommand],
   'Make data': [scenariosCommand, distillCommand],
-  Look: [uiCommand, toCommand(runs), showCommand, reportCommand, trackCommand, mcpCommand],
+  Look: [uiCommand, ...toCommands({ runs, runsCompare }), showCommand, reportCommand, trackCommand, mcpCommand],
   Steer: toCommands(steer),
   'Use what was trained': [evalCommand, exportCommand, serveCommand, ...toCommands(production), deployCommand],
   'Take rewards from people': [rewardsCommand, reviewCommand],

@@ -27,8 +27,11 @@ export function describeFlagRules({ needs = [], excludes = [] }: Pick<Flag, 'nee
   return rules.length === 0 ? '' : ` (${rules.join(', ')})`;
 }
 
-/** `--a, --b or --c`. */
+/** `--a, --b or --c`; `--to x, y or z` for several values of one flag. */
 function either(rules: readonly string[]): string {
-  const names = rules.map((rule) => `--${rule}`);
+  const names = rules.map((rule, index) => {
+    const [flag, value] = rule.split(' ');
+    return value !== undefined && rules[index - 1]?.split(' ')[0] === flag ? value : `--${rule}`;
+  });
   return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((text) => text !== '').join(' or ');
 }

@@ -165,6 +165,23 @@ test('runs is a table, and an empty list where there is none', async () => {
   expect(stdout).toMatch(/^other-run +tic-tac-toe +pocket +failed +7\/12 +0.510 win +– +0.880 +2 min 32 s$/m);
 });
 
+test('runs are compared by what they have reached, and by the settings in which they differ', async () => {
+  const project = temporaryFolder();
+  await writeFixtureRun(project, { steps: 3 });
+  await writeFixtureRun(project, { run: 'other-run', steps: 2 });
+  const { stdout } = await runCli(project, ['runs', 'compare', 'demo', 'other-run']);
+  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['', 'demo', 'other-run'],
+    ['step', '3', '2'],
+    ['reward', '0.762', '0.770'],
+    ['held out', '0.925 win', '0.925 win'],
+    ['steps', '3', '2'],
+  ]);
+  const alone = await runCli(project, ['runs', 'compare', 'demo']);
+  expect(alone).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('2 to 6 names of runs') as string });
+  expect((await runCli(project, ['runs', 'compare', 'demo', 'nope'])).stderr).toContain('no run nope in the store');
+});
+
 test('TEMPER_STORE names the store of a command that reads', async () => {
   const [project, other] = [temporaryFolder(), temporaryFolder()];
   await writeFixtureRun(other, { steps: 3 });

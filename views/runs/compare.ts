@@ -4,7 +4,7 @@ import { configSettings } from '../../core/rules/config-differences.ts';
 import { applyChanges } from '../../core/rules/settings.ts';
 import { readAllChanges } from '../../store/records/runs/lineage.ts';
 import type { CompareView } from '../api/run-views.ts';
-import type { ViewContext } from '../context/context.ts';
+import type { RunContext } from '../context/context.ts';
 import { wrongParameter } from '../api/query.ts';
 import { readCurveView } from './curve.ts';
 import { requireHead, type RunHead } from './run-cache.ts';
@@ -12,7 +12,7 @@ import type { z } from 'zod';
 
 const [LEAST, MOST] = [2, 6];
 
-export async function viewComparison(context: ViewContext, query: URLSearchParams): Promise<CompareView> {
+export async function viewComparison(context: Pick<RunContext, 'store'>, query: URLSearchParams): Promise<CompareView> {
   const names = [...new Set((query.get('runs') ?? '').split(',').filter((name) => name !== ''))];
   if (names.length < LEAST || names.length > MOST)
     throw wrongParameter('runs', `${LEAST} to ${MOST} names of runs with commas between`, names.join(','));
@@ -25,7 +25,7 @@ export async function viewComparison(context: ViewContext, query: URLSearchParam
 }
 
 /** With what was changed since the start. */
-async function readConfig({ store }: ViewContext, { run, file }: RunHead): Promise<RunConfig> {
+async function readConfig({ store }: Pick<RunContext, 'store'>, { run, file }: RunHead): Promise<RunConfig> {
   return applyChanges(file.config, (await readAllChanges(store, run)).changes);
 }
 
