@@ -4,6 +4,7 @@ import * as gc from '../operations/gc.ts';
 import * as production from '../operations/production.ts';
 import { runs, runsCompare } from '../operations/runs.ts';
 import * as steer from '../operations/steer.ts';
+import * as track from '../operations/track.ts';
 import type { Command } from './command-line/command.ts';
 import { toCommands } from './command-line/to-command.ts';
 import { deployCommand } from './deploy/command.ts';
@@ -23,7 +24,6 @@ import { serveCommand } from './serve/command.ts';
 import { reviewCommand } from './review/command.ts';
 import { setupCommand } from './setup/command.ts';
 import { showCommand } from './show/command.ts';
-import { trackCommand } from './track/command.ts';
 import { trainCommand } from './train/command.ts';
 import { tryCommand } from './try/command.ts';
 import { uiCommand } from './ui/command.ts';
@@ -34,7 +34,7 @@ import { workerCommand } from './worker/command.ts';
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Start: [initCommand, tryCommand, trainCommand, scheduleCommand],
   'Make data': [scenariosCommand, distillCommand],
-  Look: [uiCommand, ...toCommands({ runs, runsCompare }), showCommand, reportCommand, trackCommand, mcpCommand],
+  Look: [uiCommand, ...toCommands({ runs, runsCompare }), showCommand, reportCommand, ...toCommands(track), mcpCommand],
   Steer: toCommands(steer),
   'Use what was trained': [evalCommand, exportCommand, serveCommand, ...toCommands(production), deployCommand],
   'Take rewards from people': [rewardsCommand, reviewCommand],

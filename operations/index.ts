@@ -7,6 +7,7 @@ import * as rewards from './rewards.ts';
 import * as runs from './runs.ts';
 import * as schedules from './schedules.ts';
 import * as steer from './steer.ts';
+import * as track from './track.ts';
 
 export const OPERATIONS = {
   ...runs,
@@ -17,4 +18,5 @@ export const OPERATIONS = {
   ...schedules,
   ...checkpoints,
   ...gc,
+  ...track,
 };

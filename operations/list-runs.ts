@@ -4,12 +4,7 @@ import { formatUsd } from '../core/rules/judge-spending.ts';
 import type { RunRow } from '../views/api/run-views.ts';
 import { listRunRows } from '../views/runs/runs.ts';
 import type { Lines, Place } from './operation.ts';
-
-interface FoundRuns {
-  readonly runs: readonly RunRow[];
-  /** Runs with files that cannot be read. */
-  readonly unreadable: readonly { readonly message: string }[];
-}
+import type { FoundRuns } from './results.ts';
 
 export async function findRuns(place: Place): Promise<FoundRuns> {
   const unreadable: { message: string }[] = [];

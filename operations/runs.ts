@@ -2,6 +2,7 @@
 import { describeHeadline, formatNumber } from '../core/reports/format.ts';
 import { RUN_ARGUMENT } from './flags.ts';
 import { defineOperation } from './operation.ts';
+import type { FoundRun, FoundRuns } from './results.ts';
 
 export const runs = defineOperation({
   name: 'runs',
@@ -9,7 +10,7 @@ export const runs = defineOperation({
   arguments: {},
   flags: {},
   effect: 'reads',
-  run: async (_, place) => (await import('./list-runs.ts')).findRuns(place),
+  run: async (_, place): Promise<FoundRuns> => (await import('./list-runs.ts')).findRuns(place),
   lines: async (found) => (await import('./list-runs.ts')).runLines(found),
   problems: ({ unreadable }) => unreadable.map(({ message }) => message),
 });
@@ -49,6 +50,6 @@ export const show = defineOperation({
   arguments: { run: RUN_ARGUMENT },
   flags: {},
   effect: 'reads',
-  run: async ({ run }, place) => (await import('./show-run.ts')).findRun(place, run),
+  run: async ({ run }, place): Promise<FoundRun> => (await import('./show-run.ts')).findRun(place, run),
   lines: async (shown) => (await import('./show-run.ts')).shownLines(shown),
 });

@@ -23,42 +23,15 @@ import { isEnded, readManifest, requireRunFile } from '../store/records/runs/run
 import type { Store } from '../store/store.ts';
 import type { Advisory, RunView } from '../views/api/run-views.ts';
 import { describeAgreement } from '../views/charts/agreement.ts';
-import { describeHeldOutLoss, findHeldOutLoss, type HeldOutLoss } from '../views/charts/held-out.ts';
+import { describeHeldOutLoss, findHeldOutLoss } from '../views/charts/held-out.ts';
 import { runCacheOf } from '../views/runs/run-cache.ts';
 import { viewRun } from '../views/runs/run.ts';
 import type { Place } from './operation.ts';
-import type { PendingActivity } from './pending/pending-text.ts';
+import type { FoundRun, ShownEngine } from './results.ts';
+import type { PendingActivity } from './pending/pending-activity.ts';
 import { withPending } from './pending/under-way.ts';
 
 const SERVER_WITHIN_MS = 2000;
-
-/** The view of a run, with what its other files and the server say. */
-interface FoundRun extends RunView {
-  /** As it runs: the store is updated only once per step and evaluation. */
-  readonly phase: RunState['phase'] | null;
-  readonly waitingFor: string | null;
-  /** Null if no server answered in time, or if the run has ended. */
-  readonly pendingActivities: readonly PendingActivity[] | null;
-  readonly lastStep: StepSummary | null;
-  readonly heldOutLoss: HeldOutLoss | null;
-  readonly engine: ShownEngine | null;
-  readonly league: Manifest['league'] | null;
-  /** Rewards that it waits for, as the store has them now. */
-  readonly awaited: string | null;
-  /** Of the reviewers; null unless people review the run. */
-  readonly agreement: Agreement | null;
-  /** A script trains it, no workflow. */
-  readonly isScript: boolean;
-  readonly store: string;
-}
-
-/** Engine that sampled a step (docs/engine.md). */
-interface ShownEngine {
-  readonly name: string;
-  readonly flags: string | null;
-  /** True if a repeated run samples the same tokens. */
-  readonly repeatsSamples: boolean;
-}
 
 export async function findRun(place: Place, run: string): Promise<FoundRun> {
   const store = await place.store();

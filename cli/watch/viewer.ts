@@ -4,7 +4,7 @@ import pc from 'picocolors';
 import type { StackEvent } from '../../workers/events.ts';
 import type { RunProgress } from './follow-run.ts';
 import { printable, type Output } from '../terminal/output.ts';
-import type { PendingActivity } from '../../operations/pending/pending-text.ts';
+import type { PendingActivity } from '../../operations/pending/pending-activity.ts';
 import { withPending, worstReason } from '../../operations/pending/under-way.ts';
 import { joinRun, linesSince } from './lines.ts';
 import { renderLive } from './live.ts';

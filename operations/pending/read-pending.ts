@@ -8,7 +8,8 @@ import type { Store } from '../../store/store.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { isScheduled, type RawPending } from '../../workers/connection/pending-activity.ts';
 import { countPollers } from '../../workers/connection/pollers.ts';
-import { describePending, describeWorkflowTask, type PendingActivity } from './pending-text.ts';
+import type { PendingActivity } from './pending-activity.ts';
+import { describePending, describeWorkflowTask } from './pending-text.ts';
 
 type RawDescription = WorkflowExecutionDescription['raw'];
 

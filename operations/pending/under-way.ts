@@ -1,6 +1,6 @@
 /** State of a run with the server's pending activities, because the store is updated only once per step and evaluation. */
 import type { RunState } from '../../core/contract/contract.ts';
-import type { PendingActivity } from './pending-text.ts';
+import type { PendingActivity } from './pending-activity.ts';
 
 interface Work {
   readonly phase: RunState['phase'];

@@ -5,7 +5,7 @@ import { Client, Connection } from '@temporalio/client';
 import { expect, inject, onTestFinished, test } from 'vitest';
 
 import { follow } from '../../cli/deploy/deploy.ts';
-import type { PendingActivity } from '../../operations/pending/pending-text.ts';
+import type { PendingActivity } from '../../operations/pending/pending-activity.ts';
 import { readPending } from '../../operations/pending/read-pending.ts';
 import { worstReason } from '../../operations/pending/under-way.ts';
 import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/names/queues.ts';
