@@ -1,15 +1,18 @@
-/** A report's file in a browser: it draws its charts and attempts, and asks nothing of anybody. */
-import { readFile } from 'node:fs/promises';
+/** Pages in one file, of a run and of an evaluation, in a browser: they draw what they have, and ask nothing of anybody. */
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { renderEvalReport } from '../../cli/eval/eval-page.ts';
+import { summariseOutcomes } from '../../cli/eval/summarise.ts';
 import { writeReport } from '../../cli/report/write-report.ts';
 import { formatNumber } from '../../core/reports/format.ts';
 import type { GroupView } from '../../views/api/attempt-views.ts';
 import type { RunView } from '../../views/api/run-views.ts';
 import { findHeldOut } from '../../views/charts/held-out.ts';
 import { writeFixtureRun } from '../cli/fixture-store.ts';
+import { attemptOf } from '../store/records/made-attempt.ts';
 import { findViolations } from './axe.ts';
 import { connectToBrowser } from './shared-page.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -36,14 +39,14 @@ describe.skipIf(connecting === null)('a report in a browser', () => {
   });
   afterAll(() => browser?.close());
 
-  async function open(options: BrowserContextOptions = {}) {
+  async function open(options: BrowserContextOptions = {}, name = 'demo.html') {
     const context = await browser!.newContext({ reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
     const troubles: string[] = [];
     page.on('pageerror', (error) => troubles.push(error.message));
     page.on('console', (message) => message.type() === 'error' && troubles.push(message.text()));
     page.on('request', (request) => request.url().startsWith('file:') || troubles.push(request.url()));
-    await page.goto(pathToFileURL(join(folder, 'demo.html')).href);
+    await page.goto(pathToFileURL(join(folder, name)).href);
     await page.locator('article.attempt').first().waitFor();
     return { page, troubles };
   }
@@ -103,6 +106,30 @@ describe.skipIf(connecting === null)('a report in a browser', () => {
     await see('/runs/demo/attempts', 'Attempts');
     await page.locator('a[href*="/attempts/0."]').first().waitFor();
     await see('/', 'demo');
+    expect(troubles).toEqual([]);
+  });
+
+  test('the page of an evaluation shows models with their intervals, and what each said', async () => {
+    const outcomes = ['base:demo', '</script><b>demo@4'].map((model, at) => ({
+      model,
+      played: { attempts: [0, 1, 2].map((index) => attemptOf(index, [], { reward: index + at })), costs: [] },
+      error: null,
+    }));
+    const summary = summariseOutcomes('tic-tac-toe', { played: 3, of: 3 }, ['sampled by hand'], outcomes);
+    await writeFile(
+      join(folder, 'eval.html'),
+      await renderEvalReport({ summary, outcomes, scenarioIds: ['one', 'two', 'three'] }),
+    );
+    const { page, troubles } = await open({}, 'eval.html');
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('tic-tac-toe');
+    const bars = page.getByRole('img', { name: 'reward by model' });
+    expect(await bars.locator('line').count()).toBe(2);
+    const numbers = await page.getByRole('region', { name: 'Numbers' }).textContent();
+    expect(numbers).toContain('</script><b>demo@4');
+    expect(numbers).toContain(formatNumber(summary.models[1]!.reward!.mean));
+    expect(await page.locator('article.attempt').count()).toBe(6);
+    expect(await page.getByText('sampled by hand').count()).toBe(1);
+    expect(await findViolations(page, 'all')).toEqual([]);
     expect(troubles).toEqual([]);
   });
 
