@@ -63,8 +63,8 @@ export const ADAPTERS: readonly Mutant[] = [
       ],
       [
         'the base model as a reference is the policy itself',
-        'with self._in_place(*self._plain):',
-        'with self._in_place(self.model, self.last_layer):',
+        'return self._in_place(self._plain)',
+        'return self._in_place(self.model)',
       ],
     ],
   ),

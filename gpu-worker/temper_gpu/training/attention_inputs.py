@@ -13,15 +13,12 @@ from temper_gpu.training.tree_attention import TreePlan, attend_tree
 from temper_gpu.training.tree_kernel import Heads, Kernel, find_kernel
 
 
-def attention_inputs(
-    base: BaseModel, batch: MicroBatch, is_recomputed: bool, narrowed_S: Tensor | None, kernel: Kernel | None
-) -> dict[str, Any]:
-    """`narrowed_S`: the places that the last layer computes; None: all. Rows get their masks from transformers, unless
-    torch's attention would convert these again in every layer and keep them for the backward pass."""
+def attention_inputs(base: BaseModel, batch: MicroBatch, is_recomputed: bool, kernel: Kernel | None) -> dict[str, Any]:
+    """Rows get their masks from transformers, unless torch's attention would convert these again in every layer and
+    keep them for the backward pass."""
     windows, is_eager = attention_windows(base.config), base.attention == "eager"
     if not batch.attention.is_chains:
-        asking_S = None if narrowed_S is None else narrowed_S.cpu()
-        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed, asking_S, kernel)}
+        return {"tree_plan": TreePlan(batch.attention, windows, is_eager, is_recomputed, kernel)}
     width = batch.token_ids_BT.shape[1]
     if is_eager or not any(window is not None and window <= width for window in windows):
         return {}

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from temper_gpu.model.full_weights import DTYPE, initial_weights, replaced_weights, require_weights
 from temper_gpu.model.models import BaseModel
-from temper_gpu.training.last_layer import LastLayer, find_last_layer
 from temper_gpu.training.recomputation import saved_bytes_per_token
 from temper_gpu.training.sharding import WholeBase
 
@@ -33,7 +32,6 @@ class FullParameters:
         self.model: Any = base.instantiate(base.attention, computing)
         embedding = self.model.get_input_embeddings().weight
         self.embeddings = frozenset(name for name in self.parameters if computing[name] is embedding)
-        self.last_layer = find_last_layer(self.model.get_decoder())
         self.weights = WholeBase()
         self.saved_bytes_per_token = saved_bytes_per_token(self.model, None, base.dtype)
         for parameter in computing.values():
@@ -63,32 +61,22 @@ class FullParameters:
             rounded.copy_(self.parameters[name])
 
     @cached_property
-    def _plain(self) -> tuple[Any, LastLayer | None]:
-        return self._made({})
+    def _plain(self) -> Any:
+        return self._base.instantiate(self._base.attention)
 
-    def _made(self, weights: dict[str, Tensor]) -> tuple[Any, LastLayer | None]:
-        """A model with these weights, and its last layer."""
-        model = self._base.instantiate(self._base.attention, weights)
-        return model, find_last_layer(model.get_decoder())
-
-    @contextmanager
-    def as_base(self) -> Iterator[None]:
-        with self._in_place(*self._plain):
-            yield
+    def as_base(self) -> AbstractContextManager[None]:
+        return self._in_place(self._plain)
 
     def dropping(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    @contextmanager
-    def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-        with self._in_place(*self._made(replaced_weights(self._base, tensors))):
-            yield
+    def as_checkpoint(self, tensors: Mapping[str, Tensor]) -> AbstractContextManager[None]:
+        return self._in_place(self._base.instantiate(self._base.attention, replaced_weights(self._base, tensors)))
 
     @contextmanager
-    def _in_place(self, model: Any, last_layer: LastLayer | None) -> Iterator[None]:
-        own = self.model, self.last_layer
-        self.model, self.last_layer = model, last_layer
+    def _in_place(self, model: Any) -> Iterator[None]:
+        own, self.model = self.model, model
         try:
             yield
         finally:
-            self.model, self.last_layer = own
+            self.model = own

@@ -13,7 +13,6 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model.bits import without_bitsandbytes
 from temper_gpu.model.lora import MAGNITUDE, adapted_layers, adapter_shapes, target_modules
 from temper_gpu.model.models import BaseModel
-from temper_gpu.training.last_layer import find_last_layer
 from temper_gpu.training.lora_product import compute_as_one, keep_inputs_small
 from temper_gpu.training.ranks import Ranks
 from temper_gpu.training.recomputation import saved_bytes_per_token
@@ -32,7 +31,6 @@ class LoraParameters:
         self._shapes = adapter_shapes(self.model, lora)
         self._adapted: Any = _with_lora(self.model, lora, self._targets, base.device)
         self.weights = ShardedBase(self.model, ranks, base.device) if ranks.shards else WholeBase()
-        self.last_layer = find_last_layer(self.model.get_decoder())
         self.parameters = _lora_parameters(self._adapted)
 
     def require_same(self, what: str, tensors: Mapping[str, Tensor]) -> None:

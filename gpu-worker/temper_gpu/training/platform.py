@@ -25,7 +25,7 @@ _STRICT_MKL = ("MKL_CBWR", "AUTO,STRICT")
 _INTEL = "GenuineIntel"
 # Version of the trainer's order of operations, raised with every change. Steps without it have the first one. A GPU is
 # one ahead, because a frozen output head is differentiated forward there (head_scores.py).
-_TRAINER = {"cpu": 3, "cuda": 4}
+_TRAINER = {"cpu": 4, "cuda": 5}
 # Threads of make_deterministic; the engine may set others.
 _threads: int | None = None
 

@@ -22,10 +22,9 @@ from temper_gpu.model.models import BaseModel
 from temper_gpu.training.attention_inputs import attention_inputs, find_tree_kernel
 from temper_gpu.training.full_parameters import FullParameters
 from temper_gpu.training.head_scores import frozen_head_scores, is_frozen, plain_scores
-from temper_gpu.training.last_layer import MOST_PREDICTING, LastLayer
 from temper_gpu.training.lora_parameters import LoraParameters
 from temper_gpu.training.optimizers import AdamW, OptimizerKind
-from temper_gpu.training.packing import MicroBatch, Packing, Row, pack
+from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.ranks import ALONE, Ranks
 from temper_gpu.training.recomputation import computed_again, is_recomputed
 from temper_gpu.training.trained import Trained
@@ -84,10 +83,6 @@ class TrainablePolicy:
     @property
     def model(self) -> Any:
         return self._trained.model
-
-    @property
-    def _last_layer(self) -> LastLayer | None:
-        return self._trained.last_layer
 
     @property
     def device(self) -> torch.device:
@@ -170,22 +165,10 @@ class TrainablePolicy:
         free = free_bytes(self.device)
         return free is not None and is_recomputed(num_tokens * self._trained.saved_bytes_per_token, free, self.device)
 
-    def _hidden_states(
-        self,
-        batch: MicroBatch,
-        narrows: bool | None = None,
-        recomputes: bool | None = None,
-    ) -> Tensor:
-        """[S, D] of the predicting tokens. `narrows`: whether the last layer computes only these. `recomputes`: whether
-        the backward pass recomputes layers. None chooses by speed and by free memory."""
-        num_rows, width = batch.token_ids_BT.shape
+    def _hidden_states(self, batch: MicroBatch) -> Tensor:
+        """[S, D] of the predicting tokens."""
         decoder = self.model.get_decoder()
-        is_recomputed = self.recomputes(num_rows * width) if recomputes is None else recomputes
-        if narrows is None:
-            # Checked first, so that all ranks probe in the same pass.
-            narrows = self.knows_last_layer and len(batch.predicting_S) <= MOST_PREDICTING * num_rows * width
-        if self._last_layer is not None:
-            self._last_layer.places_S = batch.predicting_S if narrows else None
+        is_recomputed = self.recomputes(batch.token_ids_BT.numel())
         self._trained.weights.begin_pass()
         # The setting stays until the next pass, because recomputed layers read it too.
         self.model.config._attn_implementation = (
@@ -199,7 +182,7 @@ class TrainablePolicy:
                 **self._attention_inputs(batch, is_recomputed),
             ).last_hidden_state.flatten(0, 1)
         self._trained.weights.end_decoder(hidden)
-        return hidden if narrows else hidden.index_select(0, batch.predicting_S)
+        return hidden.index_select(0, batch.predicting_S)
 
     @contextmanager
     def _drawing(self, batch: MicroBatch) -> Iterator[None]:
@@ -214,10 +197,9 @@ class TrainablePolicy:
             yield
 
     def _attention_inputs(self, batch: MicroBatch, is_recomputed: bool) -> dict[str, Any]:
-        narrowed_S = None if self._last_layer is None else self._last_layer.places_S
         is_tree = not batch.attention.is_chains and is_long_enough(batch.token_ids_BT.shape[1])
         kernel = self.tree_kernel if is_tree and self.base.attention != "eager" else None
-        return attention_inputs(self.base, batch, is_recomputed, narrowed_S, kernel)
+        return attention_inputs(self.base, batch, is_recomputed, kernel)
 
     @cached_property
     def tree_kernel(self) -> Kernel | None:
@@ -227,21 +209,11 @@ class TrainablePolicy:
     def knows_trees(self) -> bool:
         """Whether the model computes a small tree like its rows. If not, because its code bypasses transformers'
         attention functions, rows are computed separately."""
-        return self._agree("tree", None, "shared prefixes are computed for each row")
-
-    @cached_property
-    def knows_last_layer(self) -> bool:
-        """Whether the model's last layer may leave out tokens that predict nothing."""
-        is_known = self._last_layer is not None and not self.has_dropout  # dropout masks cover all tokens
-        return is_known and self._agree("rows", True, "the last layer is computed for all tokens")
-
-    def _agree(self, packing: Packing, narrows: bool | None, otherwise: str) -> bool:
-        """Compares with plain rows on a few tokens."""
         rows = [Row(ids, "attempt", [5], [0.0], [1.0], [0.0]) for ids in ([0, 1, 2, 3, 4, 5], [0, 1, 2, 6, 7, 5])]
-        [plain], [tried] = (pack(rows, 1, 100, self.device, kind) for kind in ("rows", packing))
+        [plain], [tried] = (pack(rows, 1, 100, self.device, kind) for kind in ("rows", "tree"))
         try:
             with torch.no_grad():
-                wanted_SD, found_SD = self._hidden_states(plain, False), self._hidden_states(tried, narrows)
+                wanted_SD, found_SD = self._hidden_states(plain), self._hidden_states(tried)
             difference = float((found_SD - wanted_SD).norm() / wanted_SD.norm())
             reason = f"its numbers differ by {difference:.2g}"
         except (AttributeError, KeyError, RuntimeError, TypeError) as error:
@@ -250,6 +222,7 @@ class TrainablePolicy:
             difference, reason = math.inf, repr(error)
         is_known = difference < SAME_BOUNDS.get(self.base.dtype, SAME_BOUND)
         if not is_known:
+            otherwise = "shared prefixes are computed for each row"
             log.warning(otherwise, extra={"model": type(self.model).__name__, "reason": reason})
         return is_known
 

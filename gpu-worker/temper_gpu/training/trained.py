@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
-from temper_gpu.training.last_layer import LastLayer
 from temper_gpu.training.sharding import ShardedBase, WholeBase
 
 
@@ -28,9 +27,6 @@ class Trained(Protocol):
         """A causal model of transformers with these parameters, or with those that `as_base` and `as_checkpoint`
         select."""
         ...
-
-    @property
-    def last_layer(self) -> LastLayer | None: ...
 
     @property
     def weights(self) -> ShardedBase | WholeBase:

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers.modeling_utils import AttentionInterface
 
-from temper_gpu.training.last_layer import scattered
 from temper_gpu.training.packing import Block, SegmentTree, block_keys, plan_blocks
 from temper_gpu.training.tree_kernel import Kernel, attend_in_one, block_mask
 
@@ -36,8 +35,6 @@ class TreePlan:
     is_eager: bool
     # Whether the backward pass recomputes layers.
     is_recomputed: bool
-    # Places of the tokens whose queries the last layer has, in order; None: all.
-    asking_S: Tensor | None = None
     # The kernel for all blocks at once.
     kernel: Kernel | None = None
     # Tensors that all layers share, recomputed ones included.
@@ -65,7 +62,6 @@ def tree_attention(
 ) -> tuple[Tensor, None]:
     window = tree_plan.windows[module.layer_idx]
     if tree_plan.kernel is not None:
-        # Output of all tokens: those without a query are zeros and have no gradient.
         make_mask = partial(block_mask, tree_plan.tree, window, query_1HTD.shape[2], query_1HTD.device)
         mask = tree_plan.held(("kernel", window), make_mask)
         return attend_in_one(tree_plan.kernel, query_1HTD, key_1HTD, value_1HTD, mask, scaling), None
@@ -73,38 +69,17 @@ def tree_attention(
     sizes = [len(block) for block in blocks]
     # A single node of the graph splits all pieces: separate slices would each add a gradient of the whole row.
     queries, keys, values = (tensor.split(sizes, 2) for tensor in (query_1HTD, key_1HTD, value_1HTD))
-    asking_S = tree_plan.asking_S if module.layer_idx == len(tree_plan.windows) - 1 else None
-    of = (window, asking_S is not None)
-    asked = tree_plan.held(("asked", *of), lambda: _asked_blocks(blocks, asking_S, query_1HTD.device))
     outputs = []
-    for index, block, asked_Q, places_Q in asked:
+    for index, block in enumerate(blocks):
         seen = (*block.before, index)
-        make = Mask(tree_plan.tree, blocks, block, asked_Q, window, query_1HTD.dtype, query_1HTD.device)
-        mask = make if make.device.type in REMADE_ON else HeldMask(make, tree_plan, ("mask", index, *of))
-        asking = queries[index] if places_Q is None else queries[index].index_select(2, places_Q)
-        given = asking, [keys[at] for at in seen], [values[at] for at in seen]
+        make = Mask(tree_plan.tree, blocks, block, window, query_1HTD.dtype, query_1HTD.device)
+        mask = make if make.device.type in REMADE_ON else HeldMask(make, tree_plan, ("mask", index, window))
+        given = queries[index], [keys[at] for at in seen], [values[at] for at in seen]
         if tree_plan.is_eager:
             outputs.append(_eager(module, *given, mask, scaling, options))
         else:
             outputs.append(_fused(*given, mask, scaling, tree_plan.is_recomputed))
-    attended_1QHD = torch.cat(outputs, 1)
-    if asking_S is None:
-        return attended_1QHD, None
-    places_S = tree_plan.held("places", lambda: asking_S.to(query_1HTD.device))
-    return scattered(attended_1QHD[0], places_S, query_1HTD.shape[2])[None], None
-
-
-def _asked_blocks(
-    blocks: tuple[Block, ...], asking_S: Tensor | None, device: torch.device
-) -> list[tuple[int, Block, Tensor, Tensor | None]]:
-    """Blocks with queries: their number, the queries' places in the row and, on the device, in the block; None: all."""
-    found = []
-    for index, block in enumerate(blocks):
-        asked_Q = block.queries_Q(asking_S)
-        if len(asked_Q):
-            is_whole = len(asked_Q) == len(block)
-            found.append((index, block, asked_Q, None if is_whole else (asked_Q - block.start).to(device)))
-    return found
+    return torch.cat(outputs, 1), None
 
 
 def attend_tree(
@@ -131,8 +106,6 @@ class Mask:
     tree: SegmentTree
     blocks: tuple[Block, ...]
     block: Block
-    # Places in the row.
-    queries_Q: Tensor
     window: int | None
     dtype: torch.dtype
     device: torch.device
@@ -140,16 +113,17 @@ class Mask:
     @property
     def is_causal(self) -> bool:
         """True if the device's causal kernel can replace the mask."""
-        return self.block.is_causal and len(self.queries_Q) == len(self.block)
+        return self.block.is_causal
 
     def make(self) -> Tensor:
         """A mask that is added to scores. Without a window, a query sees all keys of the blocks before its own."""
         keys_K = block_keys(self.blocks, self.block)
         hidden = torch.finfo(self.dtype).min
         padding = 0 if self.device.type in REMADE_ON else -len(keys_K) % ALIGNED_KEYS
-        added_QK = torch.zeros(len(self.queries_Q), len(keys_K) + padding, dtype=self.dtype)[:, : len(keys_K)]
+        queries_Q = torch.arange(self.block.start, self.block.stop)
+        added_QK = torch.zeros(len(queries_Q), len(keys_K) + padding, dtype=self.dtype)[:, : len(keys_K)]
         first = 0 if self.window is not None else len(keys_K) - len(self.block)
-        added_QK[:, first:].masked_fill_(~self.tree.mask_QK(self.queries_Q, keys_K[first:], self.window), hidden)
+        added_QK[:, first:].masked_fill_(~self.tree.mask_QK(queries_Q, keys_K[first:], self.window), hidden)
         return _whole_rows(added_QK, padding).to(self.device)[None, None, :, : len(keys_K)]
 
 

@@ -31,13 +31,6 @@ class Block:
     def __len__(self) -> int:
         return self.stop - self.start
 
-    def queries_Q(self, asking_S: Tensor | None) -> Tensor:
-        """Sorted places of its queries in the row: those in `asking_S`, or all."""
-        if asking_S is None:
-            return torch.arange(self.start, self.stop)
-        first, last = torch.searchsorted(asking_S, torch.tensor([self.start, self.stop])).tolist()
-        return asking_S[first:last]
-
 
 def plan_blocks(tree: SegmentTree, window: int | None) -> tuple[Block, ...]:
     """Blocks in order of the row, which they cover. `window`: the layer's, in tokens of a sequence."""

@@ -26,7 +26,6 @@ from temper_gpu.engine.interface import Generation, GenerationRequest
 from temper_gpu.failures import TemperError
 from temper_gpu.model.lora import initial_tensors, target_modules
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary
-from temper_gpu.training.last_layer import MOST_PREDICTING
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import MicroBatch, Row, pack
 from temper_gpu.training.policy import TrainablePolicy
@@ -142,13 +141,11 @@ def test_the_trainer_gives_what_was_sampled_the_engines_log_probabilities(served
 def test_shared_prefixes_are_computed_once_with_the_numbers_of_separate_rows(
     served: tuple[BaseModel, EmbeddedEngine], monkeypatch: pytest.MonkeyPatch
 ):
-    """A prompt of two windows and more, whose attempts fork; in blocks that windows and forks cut in all ways. The last
-    layer computes the tokens that predict alone, or all."""
+    """A prompt of two windows and more, whose attempts fork; in blocks that windows and forks cut in all ways."""
     monkeypatch.setattr("temper_gpu.training.packing.blocks.MAX_QUERIES", 24)
     base, _ = served
     policy = untrained(base, moved=0.1)
     assert policy.knows_trees
-    assert policy.knows_last_layer
     rng = random.Random(0)
     prompt, fork = ([rng.randrange(256) for _ in range(length)] for length in (60, 30))
     rows = []
@@ -156,12 +153,9 @@ def test_shared_prefixes_are_computed_once_with_the_numbers_of_separate_rows(
         ids = [*prompt, *(fork if number % 2 else []), *(rng.randrange(256) for _ in range(5 + 4 * number))]
         positions = [50, *range(len(ids) - 5, len(ids))]
         rows.append(Row(ids, "attempt", positions, [-5.0] * 6, [1.0] * 6, [number - 2.0] * 6))
-    found = []
-    for share in (0.0, MOST_PREDICTING):
-        monkeypatch.setattr("temper_gpu.training.policy.MOST_PREDICTING", share)
-        found += [scores(policy, pack(rows, 36, 10**6, base.device, packing)) for packing in ("rows", "tree")]
-    for plain, *others in zip(*found, strict=True):
-        assert all((other - plain).norm() <= 1e-5 * plain.norm() for other in others)
+    found = [scores(policy, pack(rows, 36, 10**6, base.device, packing)) for packing in ("rows", "tree")]
+    for plain, tree in zip(*found, strict=True):
+        assert (tree - plain).norm() <= 1e-5 * plain.norm()
 
 
 def scores(policy: TrainablePolicy, batches: list[MicroBatch]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
