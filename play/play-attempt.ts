@@ -269,11 +269,11 @@ function startDeadline({ recorder, isFresh }: AttemptOptions): () => void {
   const { ending } = recorder;
   let timer: NodeJS.Timeout;
   const check = (): void => {
-    if (isFresh()) recorder.endIfLate();
+    if (isFresh()) recorder.time.endIfLate();
     else ending.abort(stale());
-    if (!ending.isOver) timer = setTimeout(check, Math.max(recorder.leftMs, RECHECK_MS));
+    if (!ending.isOver) timer = setTimeout(check, Math.max(recorder.time.leftMs, RECHECK_MS));
   };
-  timer = setTimeout(check, recorder.leftMs);
+  timer = setTimeout(check, recorder.time.leftMs);
   return () => clearTimeout(timer);
 }
 

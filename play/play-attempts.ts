@@ -141,7 +141,7 @@ export class Attempts {
       done: this.#done,
       of: this.#options.planned.length,
       calls: [...this.#playing].reduce((calls, { callCount }) => calls + callCount, this.#callsDone),
-      waiting: describeWait([...this.#playing].map(({ outage }) => outage)),
+      waiting: describeWait([...this.#playing].map(({ time }) => time.outage)),
       ...(resources && { resources }),
     };
   }

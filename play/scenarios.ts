@@ -35,18 +35,14 @@ export function openScenarios(source: ScenarioSource<Scenario>, limit: number, p
   return { scenarios: readRows(rows, limit, placeOf, remedy), placeOf, origin };
 }
 
-/** All of them at once, for a few: places are remembered for messages. */
+/** All of them at once, for a few. */
 export async function readScenarios(
   source: ScenarioSource<Scenario>,
   limit: number,
   patience: Patience = {},
 ): Promise<Scenario[]> {
-  const { scenarios, placeOf } = openScenarios(source, limit, patience);
   const read: Scenario[] = [];
-  for await (const { scenario, number } of scenarios) {
-    read.push(scenario);
-    if (placeOf !== null) PLACES.set(scenario, placeOf(number));
-  }
+  for await (const { scenario } of openScenarios(source, limit, patience).scenarios) read.push(scenario);
   return read;
 }
 
@@ -60,13 +56,15 @@ export interface Sample {
   readonly of: number;
 }
 
-/** A file may be sorted by what is asked for: the first ones would all be alike. */
+/** A file may be sorted by what is asked for: the first ones would all be alike. `list` names the source in messages. */
 export async function sampleScenarios(
   source: ScenarioSource<Scenario>,
-  { count, spreadBy }: { count: number; spreadBy: string | undefined },
+  { count, spreadBy, list }: { count: number; spreadBy: string | undefined; list: string },
   patience: Patience = {},
 ): Promise<Sample> {
-  const { scenarios, placeOf } = openScenarios(source, SAMPLED_FROM, patience);
+  const opened = openScenarios(source, SAMPLED_FROM, patience);
+  const unique = new UniqueIds();
+  unique.begin(list, opened);
   let kept: { scenario: Scenario; index: number; value: string }[] = [];
   const cut = () => {
     const ids = kept.map(({ scenario }) => scenario.id);
@@ -74,8 +72,9 @@ export async function sampleScenarios(
     return drawSample(ids, count, values).map((index) => kept[index]!);
   };
   let of = 0;
-  for await (const { scenario, number } of scenarios) {
-    if (placeOf !== null) PLACES.set(scenario, placeOf(number));
+  for await (const read of opened.scenarios) {
+    unique.add(read);
+    const { scenario } = read;
     kept.push({ scenario, index: of++, value: spreadValue(scenario, spreadBy) });
     if (kept.length > 2 * count) kept = cut();
   }
@@ -91,9 +90,6 @@ export function spreadValue(scenario: Scenario, field: string | undefined): stri
     `spreadBy must name a field of every scenario, but ${JSON.stringify(scenario.id)} has no ${field}; name another one, or add it`,
   );
 }
-
-/** The place of a scenario in its file, for messages. */
-const PLACES = new WeakMap<Scenario, string>();
 
 async function* readValues(
   source: Exclude<ScenarioSource<Scenario>, string | URL>,
@@ -147,20 +143,6 @@ export class UniqueIds {
       if (first !== undefined) throw duplicate(id, placeOf(first), newest.placeOf(number));
     }
     newest.numbers.set(id, number);
-  }
-}
-
-/** The same for scenarios that are in memory. */
-export function checkUnique(lists: Record<string, readonly Scenario[]>): void {
-  const seen = new Map<string, string>();
-  for (const [list, scenarios] of Object.entries(lists)) {
-    for (const [index, scenario] of scenarios.entries()) {
-      const { id } = scenario;
-      const place = PLACES.get(scenario) ?? `${list}[${index}]`;
-      const first = seen.get(id);
-      if (first !== undefined) throw duplicate(id, first, place);
-      seen.set(id, place);
-    }
   }
 }
 

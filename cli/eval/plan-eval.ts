@@ -1,7 +1,7 @@
 /** Plan of `temper eval`: scenarios and players, checked before anything is started. */
 import { badConfig } from '../../core/contract/failures.ts';
 import type { Scenario } from '../../play/agent.ts';
-import { checkUnique, sampleScenarios, spreadValue } from '../../play/scenarios.ts';
+import { sampleScenarios, spreadValue } from '../../play/scenarios.ts';
 import { drawSample } from '../../core/numbers/split-held-out.ts';
 import { defaultRunConfig, EVAL_ATTEMPTS_AT_ONCE } from '../../core/rules/run-defaults.ts';
 import { readStoredScenarios, streamStoredScenarios } from '../../store/records/runs/run-reader.ts';
@@ -81,11 +81,10 @@ async function readHeldOut(
   const source = agent.evalScenarios ?? agent.scenarios;
   const sample = await sampleScenarios(
     source,
-    { count: limit ?? evalScenarios, spreadBy: agent.spreadBy },
+    { count: limit ?? evalScenarios, spreadBy: agent.spreadBy, list },
     patienceOf(context),
   );
   const scenarios = sample.scenarios.map(({ scenario }) => scenario);
-  checkUnique({ [list]: scenarios });
   const indexes = sample.scenarios.map(({ index }) => index);
   return { scenarios: nonEmpty(scenarios, path), indexes, of: sample.of };
 }

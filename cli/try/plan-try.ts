@@ -4,7 +4,7 @@ import { closestName } from '../../core/names/closest-name.ts';
 import type { RolloutConfig } from '../../core/contract/contract.ts';
 import type { Agent } from '../../play/agent.ts';
 import type { RequestMode } from '../../play/recorder/request.ts';
-import { checkUnique, SAMPLED_FROM, sampleScenarios, type Sample } from '../../play/scenarios.ts';
+import { SAMPLED_FROM, sampleScenarios, type Sample } from '../../play/scenarios.ts';
 import type { Store } from '../../store/store.ts';
 import { loadConfig } from '../../workers/config/config.ts';
 import { openProjectStore } from '../../workers/config/project-store.ts';
@@ -91,8 +91,7 @@ async function readTried(agentFile: AgentFile, context: TryContext): Promise<Pic
   const list = flags.eval ? 'evalScenarios' : 'scenarios';
   const source = sourceOf(agent, flags.eval, path);
   const count = flags.scenario.length > 0 ? SAMPLED_FROM : (flags.scenarios ?? DEFAULT_SCENARIOS);
-  const read = await sampleScenarios(source, { count, spreadBy: agent.spreadBy }, patienceOf(context));
-  checkUnique({ [list]: read.scenarios.map(({ scenario }) => scenario) });
+  const read = await sampleScenarios(source, { count, spreadBy: agent.spreadBy, list }, patienceOf(context));
   if (read.of === 0) throw badConfig(`the agent ${agent.name} has no ${list} (${path}); add at least one`);
   if (flags.scenario.length === 0) return read;
   const scenarios = flags.scenario.map((id) => findTried(read.scenarios, id));

@@ -86,7 +86,7 @@ export class HostedCalls {
         const { rollout } = this.#recorder;
         const body = wellFormedJson(JSON.stringify({ model: model.named.model, ...frame.request }));
         const ask = (limits: SendLimits) => askHosted(model, body, { limits, times: rollout });
-        const sent = await this.#recorder.sendInTime(options.signal ?? null, ask);
+        const sent = await this.#recorder.time.send(options.signal ?? null, ask);
         return 'completion' in sent
           ? { answer: sent.completion, text: sent.text }
           : { answer: sent, text: JSON.stringify(sent) };

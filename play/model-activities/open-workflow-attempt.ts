@@ -51,9 +51,9 @@ export async function openWorkflowAttempt(options: WorkflowAttemptOptions): Prom
     ...values,
     waitFor(reason, since) {
       if (reason === null) {
-        if (isWaiting) recorder.outage.ended();
-      } else if (isWaiting) recorder.outage.goesOn(reason, 0);
-      else recorder.outage.began(reason, since, 'the workflow');
+        if (isWaiting) recorder.time.outage.ended();
+      } else if (isWaiting) recorder.time.outage.goesOn(reason, 0);
+      else recorder.time.outage.began(reason, since, 'the workflow');
       isWaiting = reason !== null;
     },
   };

@@ -20,7 +20,8 @@ import {
 } from './answer.ts';
 import { callKey, checkRequest, type CheckedRequest, type RequestMode } from './request.ts';
 import { AnsweredCalls, type AskedRequest } from './canonical.ts';
-import { type Clock, OutageClock, SYSTEM_CLOCK } from '../connections/clock.ts';
+import { SYSTEM_CLOCK } from '../connections/clock.ts';
+import { AttemptTime, type TimeOptions } from './attempt-time.ts';
 import { Ending } from './ending.ts';
 import {
   askModel,
@@ -42,13 +43,11 @@ import { ToolCounts } from './tool-counts.ts';
 import { Turns } from './turns.ts';
 
 /** How calls are answered: the same for all attempts that are played together. */
-export interface Answering {
+export interface Answering extends TimeOptions {
   engine: EngineConnection;
   policy: ExpectedPolicy;
   mode: RequestMode;
   rollout: RolloutConfig;
-  /** False where this process may have lost its attempts to another one. */
-  isFresh: () => boolean;
   /** A replay: its answers are of several models, so neither their policy nor their tokens are checked here. */
   acceptsAnyModel?: boolean;
   /** Rewrites a request before it goes to a hosted model; in `text` mode alone. */
@@ -57,8 +56,6 @@ export interface Answering {
   onAnswer?: (facts: AnswerFacts) => void;
   /** Each choice that the agent sees names its call: for scripts that put choices into trajectories themselves. */
   tagsChoices?: boolean;
-  /** Default: the system's clock. */
-  clock?: Clock;
 }
 
 interface RecorderOptions extends Answering {
@@ -97,7 +94,7 @@ const LONGEST_REFUSAL_MS = 5000;
 
 export class Recorder {
   readonly ending = new Ending();
-  readonly outage: OutageClock;
+  readonly time: AttemptTime;
   readonly toolCounts = new ToolCounts();
   readonly turns: Turns;
   /** A prompt was refused because the model has no room for it: the attempt was cut, though no answer was. */
@@ -110,18 +107,12 @@ export class Recorder {
   readonly #calls: JournaledCalls<Completion, Completion>;
   readonly #records: CallRecord[] = [];
   readonly #answered = new AnsweredCalls();
-  readonly #clock: Clock;
-  readonly #beganAt: number;
-  /** Calls that the engine works on. */
-  readonly #sending = new Set<Promise<unknown>>();
 
   constructor(options: RecorderOptions) {
     this.#options = options;
     const { journal, attempt, clock = SYSTEM_CLOCK, rollout } = options;
     this.#calls = new JournaledCalls({ journal, attempt, ending: this.ending, rollout, noun: 'calls', clock });
-    this.#clock = clock;
-    this.#beganAt = clock.now();
-    this.outage = new OutageClock(clock);
+    this.time = new AttemptTime(options, this.ending);
     this.#values = new OnceValues(journal, attempt, this.ending);
     this.turns = new Turns(journal.overlap(attempt), (turn) => journal.recordOverlap(attempt, turn));
   }
@@ -146,26 +137,14 @@ export class Recorder {
     return this.#options.engine.url;
   }
 
-  /** Time left to the attempt; an outage of the engine does not count. */
-  get leftMs(): number {
-    return this.#beganAt + this.#options.rollout.attemptTimeoutMs + this.outage.elapsedMs - this.#clock.now();
-  }
-
-  /** Ends an attempt that has used up its time; not in the middle of a call, which has a deadline of its own. */
-  endIfLate(): void {
-    if (this.leftMs > 0 || this.#sending.size > 0) return;
-    const { attemptTimeoutMs } = this.#options.rollout;
-    this.ending.failAs(`an attempt may take attemptTimeoutMs ${attemptTimeoutMs} ms, it took longer`);
-  }
-
   async once<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    this.#checkFresh();
+    this.time.checkFresh();
     return this.#values.once(name, fn);
   }
 
   /** The agent is done. An attempt that ended while a call waited for an unavailable engine is discarded. */
   close(): Promise<void> {
-    const { reason } = this.outage;
+    const { reason } = this.time.outage;
     if (reason !== null) this.ending.abort(abandoned(reason));
     this.ending.close();
     return this.#values.settle();
@@ -264,7 +243,7 @@ export class Recorder {
       send: async (frame) => {
         const [body, headers] = [this.#body(frame, policy), this.#headers(frame)];
         const ask = (limits: SendLimits) => askModel(this.#engine, body, { limits, times, headers });
-        const { completion: answer, text, ms } = this.#readAsked(await this.sendInTime(options.signal ?? null, ask));
+        const { completion: answer, text, ms } = this.#readAsked(await this.time.send(options.signal ?? null, ask));
         answeredInMs = ms;
         return { answer, text };
       },
@@ -314,20 +293,6 @@ export class Recorder {
     return this.#options.tagsChoices === true ? tagChoices(visible, callName(frame)) : visible;
   }
 
-  /**
-   * Sends a call of the attempt, to the engine or elsewhere. Past the attempt's time none goes out; those that are out are
-   * waited for, since an outage gives time back.
-   */
-  async sendInTime<T>(signal: AbortSignal | null, ask: (limits: SendLimits) => Promise<T>): Promise<T> {
-    while (this.leftMs <= 0 && this.#sending.size > 0) await Promise.race(this.#sending).catch(() => undefined);
-    this.endIfLate();
-    this.ending.check();
-    const signals = signal === null ? [this.ending.signal] : [this.ending.signal, signal];
-    const sending = ask({ signals, checkFresh: () => this.#checkFresh(), outage: this.outage, clock: this.#clock });
-    this.#sending.add(sending);
-    return sending.finally(() => this.#sending.delete(sending));
-  }
-
   #body({ request, key, occurrence }: CallFrame, policy: ExpectedPolicy): string {
     const { mode } = this.#options;
     const asked = { ...request, model: policy.model };
@@ -348,15 +313,6 @@ export class Recorder {
       [CALL_HEADER]: `${attemptKey}/${key}/${occurrence}`,
       [DEADLINE_HEADER]: String(rollout.callTimeoutMs),
     };
-  }
-
-  #checkFresh(): void {
-    if (this.#options.isFresh()) return;
-    const message =
-      'this process was suspended, or cut off from Temporal, for longer than its heartbeat timeout; the attempt is retried';
-    const stale = new TemperError('StaleAttempt', message);
-    this.ending.abort(stale);
-    throw stale;
   }
 }
 

@@ -4,7 +4,7 @@ import { expect, expectTypeOf, test } from 'vitest';
 import { isAgent, type Scenario } from '../../play/agent.ts';
 import { defineAgent, type AgentDefinition } from '../../sdk/agent/define-agent.ts';
 import { command, external, resource, ruler, seededRandom, type SetupContext } from '../../sdk/index.ts';
-import { checkUnique, readScenarios } from '../../play/scenarios.ts';
+import { readScenarios, sampleScenarios, UniqueIds } from '../../play/scenarios.ts';
 import { fileOf } from '../play/sources/files.ts';
 
 const rollout = (): number => 1;
@@ -264,13 +264,18 @@ test.each([
 
 test('an id that stands twice in a file is named with both lines', async () => {
   const file = scenarioFile('{"id":"a"}\n\n{"id":"b"}\n{"id":"a"}\n');
-  const scenarios = await readScenarios(file, 10);
-  expect(() => checkUnique({ scenarios })).toThrow(`got "a" at line 1 of ${file} and line 4 of ${file}; rename one`);
+  const sample = sampleScenarios(file, { count: 10, spreadBy: undefined, list: 'scenarios' });
+  await expect(sample).rejects.toThrow(`got "a" at line 1 of ${file} and line 4 of ${file}; rename one`);
 });
 
 test('an id that stands twice is named with both places', () => {
-  const lists = { scenarios: [{ id: 'a' }, { id: 'b' }], evalScenarios: [{ id: 'b' }] };
-  expect(() => checkUnique(lists)).toThrow(/got "b" at scenarios\[1\] and evalScenarios\[0\]/);
+  const unique = new UniqueIds();
+  unique.begin('scenarios', { placeOf: null });
+  for (const [number, id] of ['a', 'b'].entries()) unique.add({ scenario: { id }, number });
+  unique.begin('evalScenarios', { placeOf: null });
+  expect(() => unique.add({ scenario: { id: 'b' }, number: 0 })).toThrow(
+    /got "b" at scenarios\[1\] and evalScenarios\[0\]/,
+  );
 });
 
 test('seededRandom repeats', () => {
