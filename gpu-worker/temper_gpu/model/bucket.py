@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -31,12 +30,6 @@ MD5 = re.compile("[0-9a-f]{32}")
 # The folder's list of files, with hashes once all of them are there.
 CONTENTS = ".temper.json"
 AT_ONCE = 8
-CHUNK_BYTES = 1 << 20
-# Consecutive tries of an object that yield no byte.
-MAX_TRIES = 5
-FIRST_PAUSE_S = 0.2
-# Answers for another ETag than the requested one, or for fewer bytes.
-CHANGED = (412, 416)
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,6 @@ class Listing:
     place: str
     # Objects by name.
     files: tuple[S3File, ...]
-    # The objects that changed last, for messages.
-    newest: tuple[str, ...]
 
     @property
     def pin(self) -> str:
@@ -187,7 +178,6 @@ def _sha256(path: Path) -> str:
 def _list(client: Any, model: S3Model) -> Listing:
     bucket, prefix = _bucket_and_prefix(model)
     files: list[S3File] = []
-    changed_at: dict[str, Any] = {}
     with _explained(model, "list"):
         pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, Delimiter="/")
         for found in (found for page in pages for found in page.get("Contents", [])):
@@ -198,16 +188,14 @@ def _list(client: Any, model: S3Model) -> Listing:
             if not etag:
                 raise _refused(model, f"the server gives {name} no ETag", "upload it again, or use another server")
             files.append(S3File(name, found["Size"], etag))
-            changed_at[name] = found["LastModified"]
-    names = set(changed_at)
+    names = {file.name for file in files}
     if "config.json" not in names:
         what = "is no config.json" if names else "are no files of a model"
         raise _refused(model, f"there {what} below it", "name the prefix that a model was saved to")
     if not any(name.endswith(".safetensors") for name in names):
         reason = "it has no .safetensors file (pickled weights are not loaded)"
         raise _refused(model, reason, "convert the model to safetensors")
-    newest = tuple(sorted(name for name in names if changed_at[name] == max(changed_at.values())))
-    return Listing(model.place, tuple(sorted(files, key=lambda file: file.name)), newest)
+    return Listing(model.place, tuple(sorted(files, key=lambda file: file.name)))
 
 
 def _is_wanted(name: str) -> bool:
@@ -236,10 +224,6 @@ class _Counter:
             self._report(self._done, self._total)
 
 
-class ChangedObject(Exception):
-    """The object differs from the listed one."""
-
-
 @dataclass(frozen=True)
 class _Fetch:
     client: Any
@@ -260,30 +244,24 @@ def _fetch_all(fetch: _Fetch, files: list[S3File]) -> None:
 
 
 def _fetch_file(fetch: _Fetch, file: S3File) -> None:
+    from temper_gpu.store.resumed_read import ChangedObject, read_resuming
+
     target, partial = fetch.folder / file.name, fetch.folder / f"{file.name}.partial"
     if target.is_file() and _is_listed(target, file):
         return fetch.counter.add(file.num_bytes)
-    partial.touch()
-    is_resumed = partial.stat().st_size > 0
-    fetch.counter.add(min(partial.stat().st_size, file.num_bytes))
-    tries, at = 0, partial.stat().st_size
-    while at < file.num_bytes:
+    bucket, prefix = _bucket_and_prefix(fetch.model)
+    place = {"Bucket": bucket, "Key": prefix + file.name}
+    with partial.open("ab") as out:
+        at = out.tell()
+        fetch.counter.add(min(at, file.num_bytes))
         try:
-            _append(fetch, file, partial, at)
-        except Exception as error:
-            if is_changed(error):
-                reason = f"{file.name} changed while it was downloaded"
-                raise _refused(fetch.model, reason, "run the command again for what is there now") from error
-            now = partial.stat().st_size
-            tries = 0 if now > at else tries + 1
-            if tries >= MAX_TRIES or not _may_pass(error):
-                raise
-            time.sleep(FIRST_PAUSE_S * 2**tries)
-        at = partial.stat().st_size
-    if at > file.num_bytes:
-        partial.unlink()
-        raise _refused(fetch.model, f"{file.name} has more bytes than were listed", "download it again")
-    if is_resumed and not _is_listed(partial, file):
+            for chunk in read_resuming(fetch.client, place, file.etag, at) if at < file.num_bytes else ():
+                out.write(chunk)
+                fetch.counter.add(len(chunk))
+        except ChangedObject as error:
+            reason = f"{file.name} changed while it was downloaded"
+            raise _refused(fetch.model, reason, "run the command again for what is there now") from error
+    if at > 0 and not _is_listed(partial, file):
         # What an earlier process left was damaged.
         partial.unlink()
         fetch.counter.add(-file.num_bytes)
@@ -298,33 +276,6 @@ def _is_listed(path: Path, file: S3File) -> bool:
         return path.stat().st_size == file.num_bytes
     with path.open("rb") as found:
         return hashlib.file_digest(found, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() == file.etag
-
-
-def _append(fetch: _Fetch, file: S3File, partial: Path, at: int) -> None:
-    bucket, prefix = _bucket_and_prefix(fetch.model)
-    asked = {"Bucket": bucket, "Key": prefix + file.name, "IfMatch": file.etag}
-    answer = fetch.client.get_object(**asked, **({"Range": f"bytes={at}-"} if at else {}))
-    # Not every server honours If-Match.
-    if answer.get("ETag", "").strip('"') != file.etag:
-        raise ChangedObject
-    body = answer["Body"]
-    with partial.open("ab") as out:
-        for chunk in body.iter_chunks(CHUNK_BYTES):
-            out.write(chunk)
-            fetch.counter.add(len(chunk))
-
-
-def is_changed(error: Exception) -> bool:
-    from temper_gpu.store.s3_failures import http_status
-
-    return isinstance(error, ChangedObject) or http_status(error) in CHANGED
-
-
-def _may_pass(error: Exception) -> bool:
-    from temper_gpu.store.s3_failures import BROKEN, http_status
-
-    is_full = getattr(error, "errno", None) == errno.ENOSPC
-    return not is_full and (isinstance(error, BROKEN) or http_status(error) >= 500)
 
 
 def _client(model: S3Model) -> Any:
@@ -365,12 +316,12 @@ def _explain(model: S3Model, verb: str, error: Exception) -> TemperError:
 
 
 def _changed(model: S3Model, listing: Listing) -> TemperError:
-    """Reports a change since this host's listing, or since the newest one."""
+    """Names what changed, if this host has the earlier listing."""
     before = {name: (file["num_bytes"], file["etag"]) for name, file in _read_contents(model.pin or "").items()}
     now = {file.name: (file.num_bytes, file.etag) for file in listing.files}
     others = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    difference = f"{', '.join(others)} changed" if before else f"the newest is {', '.join(listing.newest)}"
-    reason = f"its objects are others than those that the run began with ({difference})"
+    difference = f" ({', '.join(others)} changed)" if before else ""
+    reason = f"its objects are others than those that the run began with{difference}"
     return _refused(model, reason, "restore them, or begin a new run without the @ and what follows it")
 
 

@@ -15,13 +15,13 @@ from botocore.exceptions import ClientError
 
 from temper_gpu.contract import KEPT_UNNAMED_MS, STORE_KEY, BlobRef
 from temper_gpu.failures import TemperError
+from temper_gpu.store.resumed_read import ChangedObject, read_resuming
 from temper_gpu.store.s3_client import S3Settings, create_client
-from temper_gpu.store.s3_failures import BROKEN, FAILURES, error_code, http_status, retries, s3_failure
+from temper_gpu.store.s3_failures import FAILURES, error_code, http_status, retries, s3_failure
 from temper_gpu.store.store import Published, Store, blob_ref, check_key
 from temper_gpu.store.store_id import store_name
 
-_CHUNK_BYTES = 1 << 20
-# Tries of an interrupted download and of a write that meets another one, after growing pauses.
+# Tries of a write that meets another one, after growing pauses.
 _MAX_TRIES = 5
 _FIRST_PAUSE_S = 0.2
 _TAKEN, _CONFLICT = 412, 409
@@ -135,37 +135,15 @@ class S3Store(Store):
             return {}
 
     def _get(self, key: str) -> bytes | None:
-        """An interrupted download is resumed."""
-        chunks: list[bytes] = []
-        etag = None
-        for pause_s in _pauses():
-            answer = self._open(key, etag, sum(map(len, chunks)))
-            if answer is None:
-                return None
-            if answer["ETag"] != etag:
-                chunks, etag = [], answer["ETag"]
-            try:
-                # Collected one by one, to keep what came before an interruption.
-                for chunk in answer["Body"].iter_chunks(_CHUNK_BYTES):
-                    chunks.append(chunk)
-                return b"".join(chunks)
-            except BROKEN:
-                if pause_s is None:
-                    raise
-                time.sleep(pause_s)
-        raise AssertionError("unreachable")
-
-    def _open(self, key: str, etag: str | None, start: int) -> Any:
-        """Reads from a byte on while the object is the same, otherwise from its beginning. None: there is no object."""
-        rest = {"IfMatch": etag, "Range": f"bytes={start}-"} if etag and start else {}
         try:
-            return self._client.get_object(**self._at(key), **rest)
+            return b"".join(read_resuming(self._client, self._at(key)))
+        except ChangedObject:
+            # It was replaced meanwhile.
+            return self._get(key)
         except ClientError as error:
             if error_code(error) == "NoSuchKey":
                 return None
-            if not rest or http_status(error) != _TAKEN:
-                raise
-            return self._open(key, None, 0)
+            raise
 
     @contextmanager
     def _asking(self, verb: str, key: str) -> Iterator[None]:
