@@ -2,6 +2,7 @@
 import * as checkpoints from '../operations/checkpoints.ts';
 import * as gc from '../operations/gc.ts';
 import * as production from '../operations/production.ts';
+import * as rewards from '../operations/rewards.ts';
 import { runs, runsCompare } from '../operations/runs.ts';
 import * as steer from '../operations/steer.ts';
 import * as track from '../operations/track.ts';
@@ -17,7 +18,6 @@ import { gpuWorkerCommand } from './gpu-worker/command.ts';
 import { initCommand } from './init/command.ts';
 import { mcpCommand } from './mcp/command.ts';
 import { reportCommand } from './report/command.ts';
-import { rewardsCommand } from './rewards/command.ts';
 import { scenariosCommand } from './scenarios/command.ts';
 import { scheduleCommand } from './schedule/command.ts';
 import { serveCommand } from './serve/command.ts';
@@ -37,7 +37,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Look: [uiCommand, ...toCommands({ runs, runsCompare }), showCommand, reportCommand, ...toCommands(track), mcpCommand],
   Steer: toCommands(steer),
   'Use what was trained': [evalCommand, exportCommand, serveCommand, ...toCommands(production), deployCommand],
-  'Take rewards from people': [rewardsCommand, reviewCommand],
+  'Take rewards from people': [...toCommands(rewards), reviewCommand],
   Operate: [
     doctorCommand,
     setupCommand,

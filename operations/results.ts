@@ -2,6 +2,7 @@
 import type { LeagueScore, RunState, StepSummary } from '../core/contract/contract.ts';
 import type { Agreement } from '../core/numbers/agreement.ts';
 import type { ToldTarget } from '../outbound/describe-telling.ts';
+import type { AwaitedList } from '../views/api/attempt-views.ts';
 import type { RunRow, RunView } from '../views/api/run-views.ts';
 import type { HeldOutLoss } from '../views/charts/held-out.ts';
 import type { PendingActivity } from './pending/pending-activity.ts';
@@ -61,4 +62,9 @@ export interface ShownEngine {
   readonly flags: string | null;
   /** True if a repeated run samples the same tokens. */
   readonly repeatsSamples: boolean;
+}
+
+export interface FoundRewards extends AwaitedList {
+  /** Whether the run takes rewards from outside at all. */
+  readonly isExternal: boolean;
 }

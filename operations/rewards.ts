@@ -1,8 +1,9 @@
-/** Gives rewards to attempts that wait for them. */
+/** Lists the attempts that wait for a reward, and gives rewards. */
 import { plural } from '../core/reports/format.ts';
 import { RUN_ARGUMENT, type Flags } from './flags.ts';
 import { defineOperation } from './operation.ts';
 import type { GivenRewards } from './give-rewards.ts';
+import type { FoundRewards } from './results.ts';
 
 const work = () => import('./give-rewards.ts');
 
@@ -15,6 +16,36 @@ const GIVER_FLAGS = {
   by: { kind: 'text', placeholder: 'WHO', description: 'who gives the reward; recorded with it' },
   note: { kind: 'text', placeholder: 'TEXT', description: 'why; recorded with it' },
 } as const satisfies Flags;
+
+export const rewards = defineOperation({
+  name: 'rewards',
+  summary: 'list the attempts of a run that wait for a reward, oldest first; give rewards',
+  details: [
+    'Reads the store and needs no server. See temper rewards give for how to give one.',
+    '--links prints a signed link for each attempt, to a page of temper review on which a person gives its reward, once.',
+  ],
+  examples: ['temper rewards support', 'temper rewards support --links https://rewards.example'],
+  arguments: { run: RUN_ARGUMENT },
+  flags: {
+    links: {
+      kind: 'text',
+      placeholder: 'URL',
+      description: 'also print links; address of temper review, with the key in TEMPER_REVIEW_KEY',
+    },
+    'expires-days': {
+      kind: 'number',
+      minimum: 0.01,
+      maximum: 365,
+      placeholder: 'N',
+      description: 'how long links are valid',
+      default: '7',
+      needs: ['links'],
+    },
+  },
+  effect: 'reads',
+  run: async (input, place): Promise<FoundRewards> => (await import('./list-rewards.ts')).findAwaited(place, input),
+  lines: async (found) => (await import('./list-rewards.ts')).awaitedLines(found),
+});
 
 export const rewardsGive = defineOperation({
   name: 'rewards give',

@@ -9,8 +9,8 @@ import { readRuns } from '../../store/records/runs/read-runs.ts';
 import { printJson } from '../terminal/output.ts';
 import { DEFAULT_REVIEW_PORT, type ReviewContext } from './command.ts';
 import { RewardDesk } from './desk.ts';
-import { ReviewKeys } from './keys.ts';
-import { checkReviewKey, DEFAULT_LINK_DAYS, expiryOf, reviewLink } from './links.ts';
+import { ReviewKeys } from '../../operations/review/keys.ts';
+import { checkReviewKey, DEFAULT_LINK_DAYS, expiryOf, reviewLink } from '../../operations/review/links.ts';
 import { openReviewServer } from './server.ts';
 
 export async function serveReviews(context: ReviewContext): Promise<number> {

@@ -1,7 +1,7 @@
 /** Endpoints of `temper review` as data: who may ask, what answers, and how a body is read. */
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import type { RewardDesk } from './desk.ts';
-import type { ReviewKeys, KeyScope } from './keys.ts';
+import type { ReviewKeys, KeyScope } from '../../operations/review/keys.ts';
 import type { Page } from './pages/page.ts';
 
 export interface Asked {

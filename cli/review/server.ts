@@ -7,7 +7,7 @@ import { openKeyedServer, pathOf, type Access, type KeyedServer } from '../../pl
 import type { KeyedPlace } from '../command-line/keyed-place.ts';
 import { readPageFiles, type PageFiles } from '../pages/page-files.ts';
 import type { RewardDesk } from './desk.ts';
-import type { ReviewKeys, KeyScope } from './keys.ts';
+import type { ReviewKeys, KeyScope } from '../../operations/review/keys.ts';
 import { noticePage, pageHeaders, renderPage } from './pages/page.ts';
 import { JSON_ROUTES } from './json-routes.ts';
 import { LINK_ROUTES } from './link-routes.ts';

@@ -41,7 +41,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ['--from demo@2', /begins.step: 2/],
   ],
   runs: [json],
-  'show demo': [json],
+  'show demo': [json, ['--follow', /^step +1\//]],
   gc: [json, '--older-than 1h'],
   doctor: [json],
   'checkpoints demo': [json],
@@ -58,8 +58,8 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ['--keep-every 3', /^kept +3: /],
   ],
   'checkpoints prune demo --keep-last 1': [['--dry-run', /would/]],
-  'promote demo@1 --json': ['--by ada', '--reason because', '--to other'],
-  'promote demo@1': [json],
+  'production promote demo@1 --json': ['--by ada', '--reason because', '--to other'],
+  'production promote demo@1': [json],
   [SCENARIOS]: [
     ...each(`--count 30 | --held-out 3 | --instructions short | --attempts 1 | --try-with openai/gpt-5
       | --max-cost-usd 1 --price openai/gpt-5-mini=1/2`),

@@ -256,9 +256,10 @@ function takenBy(name: string): Set<string> {
 
 /** Members of inputs that operations take apart, as flags; the adapter takes `json`. */
 function takenByOperations(): Set<string> {
-  const files = readdirSync(join(ROOT, 'operations')).map((file) =>
-    readFileSync(join(ROOT, 'operations', file), 'utf8'),
-  );
+  const names = readdirSync(join(ROOT, 'operations'), { recursive: true, encoding: 'utf8' });
+  const files = names
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(join(ROOT, 'operations', file), 'utf8'));
   const apart = files.flatMap((text) => [...text.matchAll(/\{([^{}]*)\}(?:: |, place|\) =>| = \w+;)/g)]);
   const members = apart.flatMap(([, names = '']) => names.match(/\w+/g) ?? []);
   return new Set(['json', ...members.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))]);

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
-import { ReviewKeys } from '../../cli/review/keys.ts';
+import { ReviewKeys } from '../../operations/review/keys.ts';
 import { givenPrefix } from '../../store/layout.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';
 import { closeLedger, readGiven } from '../../store/records/rewards/given-rewards.ts';
@@ -196,7 +196,7 @@ describe('links', () => {
     ['--links https://a.example', 'a', /must have at least 24 characters/],
     ['--links a.example', key, /must be the http\(s\) address .* got a\.example/],
     ['--links https://a:b@c.example', key, /without user, query or fragment/],
-    ['--expires-days 1', null, /--expires-days must come with --links/],
+    ['--expires-days 1', null, /--expires-days has no effect without --links/],
   ])('temper rewards demo %s with the key %j is refused in one line', async (words, given, message) => {
     const env = given === null ? {} : { TEMPER_REVIEW_KEY: given };
     const { exitCode, stdout, stderr } = await links(words.split(' '), env);

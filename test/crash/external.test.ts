@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { RewardDesk } from '../../cli/review/desk.ts';
-import { ReviewKeys } from '../../cli/review/keys.ts';
+import { ReviewKeys } from '../../operations/review/keys.ts';
 import { openReviewServer } from '../../cli/review/server.ts';
 import { Waker } from '../../cli/connections/wake.ts';
 import { FileStore } from '../../store/bytes/file-store.ts';

@@ -74,7 +74,7 @@ export const CLI: readonly Mutant[] = [
       'openOther(place, copying.store, false)',
     ],
   ]),
-  ...breaking('cli/review/keys.ts', 'test/cli/review/keys.test.ts', [
+  ...breaking('operations/review/keys.ts', 'test/cli/review/keys.test.ts', [
     [
       'the key of one link opens what another kind of key opens',
       'return signed === kind ? ',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { RewardDesk } from '../../cli/review/desk.ts';
-import { ReviewKeys } from '../../cli/review/keys.ts';
+import { ReviewKeys } from '../../operations/review/keys.ts';
 import { openReviewServer } from '../../cli/review/server.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';

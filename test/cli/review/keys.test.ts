@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ReviewKeys, type KeyScope } from '../../../cli/review/keys.ts';
+import { ReviewKeys, type KeyScope } from '../../../operations/review/keys.ts';
 
 const SCOPE: KeyScope = { kind: 'link', run: 'demo', attempt: '0.1.0.0', expiresAt: 5 };
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 
 import { readAwaited } from '../../../views/attempts/awaited.ts';
-import { planLinks } from '../../../cli/review/links.ts';
+import { planLinks } from '../../../operations/review/links.ts';
 import type { ExternalConfig } from '../../../core/contract/contract.ts';
 import { closeLedger, readGiven } from '../../../store/records/rewards/given-rewards.ts';
 import { KEY, serveReview, type Served } from './served.ts';
@@ -203,7 +203,7 @@ test('attempts that get scores are asked one by one, and a score of a review is 
 test('a run that is reviewed by pairs has one link, which opens its questions', async () => {
   const served = await serveReview({ external: review() });
   const list = (await readAwaited(served.store, 'demo'))!;
-  const flags = { links: 'https://a.example', 'expires-days': null };
+  const flags = { links: 'https://a.example', expiresDays: null };
   const { link, awaited } = await planLinks(flags, { TEMPER_REVIEW_KEY: KEY })!.addTo(list, served.store);
   expect(awaited.map((one) => one.link)).toEqual(Array.from({ length: 6 }));
   expect(link).toMatch(/^https:\/\/a\.example\/review\//);

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { RewardDesk } from '../../../cli/review/desk.ts';
-import { ReviewKeys, type KeyScope } from '../../../cli/review/keys.ts';
+import { ReviewKeys, type KeyScope } from '../../../operations/review/keys.ts';
 import { openReviewServer } from '../../../cli/review/server.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import type { Store } from '../../../store/store.ts';

@@ -41,7 +41,7 @@ function checkLinkBase(text: string): string {
 
 interface LinkFlags {
   readonly links: string | null;
-  readonly 'expires-days': number | null;
+  readonly expiresDays: number | null;
 }
 
 interface Links {
@@ -49,15 +49,11 @@ interface Links {
 }
 
 /** Links of `temper rewards --links`; null if none were asked for. Checked before anything is read. */
-export function planLinks(flags: LinkFlags, env: Readonly<NodeJS.ProcessEnv>): Links | null {
-  const days = flags['expires-days'];
-  if (flags.links === null) {
-    if (days === null) return null;
-    throw badConfig('--expires-days must come with --links, otherwise it has no effect; pass --links URL');
-  }
-  const base = checkLinkBase(flags.links);
+export function planLinks({ links, expiresDays }: LinkFlags, env: Readonly<NodeJS.ProcessEnv>): Links | null {
+  if (links === null) return null;
+  const base = checkLinkBase(links);
   const key = requireReviewKey(env, '--links');
-  const expiresAt = expiryOf(days ?? DEFAULT_LINK_DAYS);
+  const expiresAt = expiryOf(expiresDays ?? DEFAULT_LINK_DAYS);
   return {
     async addTo(list, store) {
       const place = { keys: new ReviewKeys(key, await store.id()), base, expiresAt };
