@@ -32,7 +32,7 @@ export function RewardTable({ attempts, hrefOf }: TableProps) {
         head: (
           <button
             type="button"
-            class="head"
+            class="sort"
             onClick={() => setSort({ name, isDown: sort?.name === name ? !sort.isDown : true })}
           >
             <bdi>{name}</bdi>
