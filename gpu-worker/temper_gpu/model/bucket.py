@@ -102,11 +102,6 @@ def download_s3_description(model: S3Model) -> Snapshot:
     return _download(model, DESCRIPTION, lambda done, total: None)
 
 
-def is_downloaded(model: S3Model) -> bool:
-    """Whether all of its files are in the cache, so that none is requested."""
-    return model.pin is not None and _is_complete(model.pin)
-
-
 def _download(model: S3Model, patterns: list[str], report: OnProgress) -> Snapshot:
     if model.pin is not None and _is_complete(model.pin):
         return Snapshot(_folder(model.pin), model.pin)

@@ -76,7 +76,7 @@ def shortened(config: PreTrainedConfig, num_layers: int) -> PreTrainedConfig:
 
 
 def without_numbers(config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> BaseModel:
-    """A base model's shapes: for what is reckoned before weights are read. On the device `meta`, or of fake tensors."""
+    """A base model's shapes, for what does not read its weights."""
     model = make_model(copy.deepcopy(config), device)
     state, buffers = model.state_dict(keep_vars=True), dict(model.named_buffers())
     # Tied weights are one tensor under two names.

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers.modeling_utils import AttentionInterface
 
-from temper_gpu.engine.embedded.vectors import CPU, elementwise
+from temper_gpu.engine.embedded.vectors import elementwise
 
 ATTENTION = "temper_slots"
 CHUNK = 256
@@ -138,7 +138,7 @@ def attend(query_RCHD: Tensor, key_RKND: Tensor, value_RKND: Tensor, mask: Tenso
     q = query_RCHD.transpose(1, 2).reshape(rows, key_heads, shared * queries, head_size)
     if mask is not None and shared > 1:
         mask = mask.repeat(1, 1, shared, 1)
-    is_flash = q.device.type in CPU and q.dtype == torch.float32 and layer.softcap is None
+    is_flash = q.device.type == "cpu" and q.dtype == torch.float32 and layer.softcap is None
     kernel = _flash if is_flash else _plain
     output, logsum = kernel(q, key_RKND, value_RKND, mask, layer)
     output_QHD = output.reshape(rows, heads, queries, head_size).transpose(1, 2).flatten(0, 1)
@@ -161,7 +161,7 @@ def _plain(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, layer: Layer) -
     rows, key_heads, num_queries, head_size = q.shape
     num_keys = k.shape[2]
     is_little = MIN_MATRICES * num_queries * num_keys * head_size <= FEW_MULTIPLICATIONS
-    if is_little and v.device.type in CPU:
+    if is_little and v.device.type == "cpu":
         q, k, v = q.float(), k.float(), v.float()
     matrices = [(each * layer.scaling if each is q else each).flatten(0, 1) for each in (q, k, v)]
     if (missing := MIN_MATRICES - rows * key_heads) > 0:

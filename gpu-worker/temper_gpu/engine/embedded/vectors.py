@@ -12,8 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Tensors without numbers are reckoned as a CPU would have them.
-CPU = ("cpu", "meta")
 # Loop unit: two vectors of AVX-512 in the smallest type.
 WHOLE_VECTORS = 64
 # The least elements that torch gives a thread; some kernels take less, all of them a power of two.
@@ -22,7 +20,7 @@ GRAINS = (32768, 16384, 4096, 2048, 1024)
 
 def elementwise(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
     first = inputs[0]
-    if first.device.type not in CPU:
+    if first.device.type != "cpu":
         return function(*inputs)
     num_elements = first.numel()
     padding = padded_size(num_elements, torch.get_num_threads()) - num_elements
