@@ -220,5 +220,5 @@ test('show, runs and the report name the parent', async () => {
     row: { parent: 'demo@1' },
   });
   expect((await runCli(project, ['report', 'child', '--out', 'report.html'])).exitCode).toBe(0);
-  expect(await readFile(join(project, 'report.html'), 'utf8')).toContain('on pocket, started from demo@1');
+  expect(await readFile(join(project, 'report.html'), 'utf8')).toContain('"parent":"demo@1"');
 });
