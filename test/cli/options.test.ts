@@ -256,8 +256,8 @@ function takenBy(name: string): Set<string> {
 
 /** Members of inputs that operations take apart, as flags; the adapter takes `json`. */
 function takenByOperations(): Set<string> {
-  const names = readdirSync(join(ROOT, 'operations'), { recursive: true, encoding: 'utf8' });
-  const files = names
+  const found = readdirSync(join(ROOT, 'operations'), { recursive: true, encoding: 'utf8' });
+  const files = found
     .filter((file) => file.endsWith('.ts'))
     .map((file) => readFileSync(join(ROOT, 'operations', file), 'utf8'));
   const apart = files.flatMap((text) => [...text.matchAll(/\{([^{}]*)\}(?:: |, place|\) =>| = \w+;)/g)]);
