@@ -126,7 +126,7 @@ export const JOBS: readonly Job[] = [
   nightly('test/installation/use-what-you-trained.test.ts', 'cli/serve', 'cli/export', 'docs/use-what-you-trained.md'),
   nightly('test/real-model/real-model.test.ts', 'test/real-model'),
   nightly('gpu-worker/tests/process/test_export.py', `${GPU}/process/export.py`, `${GPU}/commits`),
-  nightly('gpu-worker/tests/process/test_traced_plans.py', `${GPU}/process`, `${GPU}/engine/vllm`),
+  nightly('gpu-worker/tests/process/test_planned_passes.py', `${GPU}/process`, `${GPU}/engine/vllm`),
   nightly('gpu-worker/tests/training/test_adamw_8bit.py', `${GPU}/training/optimizers.py`),
   nightly('gpu-worker/tests/training/test_killed_ranks.py', `${GPU}/training/ranks`, `${GPU}/commits`),
   long(nightly('test/workflows/long-run.test.ts', 'workflows')),
