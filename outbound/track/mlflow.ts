@@ -6,7 +6,13 @@ import { withoutSlash } from '../../core/names/addresses.ts';
 import type { MlflowSettings } from '../../core/contract/outbound.ts';
 import { hashOf } from '../../core/text/hashes.ts';
 import { badConfig } from '../../core/contract/failures.ts';
-import { callHttp, explainRefusal, type TargetAnswer, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
+import {
+  callHttp,
+  explainRefusal,
+  type TargetAnswer,
+  type HttpCaller,
+  type HttpRequest,
+} from '../../core/text/http.ts';
 import type { ToldRow, Target, ToldRun } from '../target.ts';
 import { latestMetrics, describeConfig, flatten, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow } from './metric-names.ts';
