@@ -63,3 +63,7 @@ export function commandOf({ name }: Pick<Operation, 'name'>, { args, flags }: Wo
 export function shellText(words: readonly string[]): string {
   return words.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ');
 }
+
+export function capitalised(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}

@@ -10,34 +10,19 @@ import { Tip } from './small.tsx';
 interface ActionButtonProps {
   readonly start: StartedAction;
   readonly label: string;
-  readonly title?: string;
-  readonly values?: FormValues;
-  readonly className?: string;
+  readonly values: FormValues;
 }
 
 /** Button that opens the dialog; says why it cannot. */
-export function ActionButton({ start, label, title, values, className }: ActionButtonProps) {
+export function ActionButton({ start, label, values }: ActionButtonProps) {
   const [isOpen, setOpen] = useState(false);
   const reason = whyNot(start.action, useData<ServerInfo>('info').value);
   return (
     <>
-      <button
-        type="button"
-        class={className}
-        disabled={reason !== null}
-        title={reason ?? undefined}
-        onClick={() => setOpen(true)}
-      >
+      <button type="button" disabled={reason !== null} title={reason ?? undefined} onClick={() => setOpen(true)}>
         {label}
       </button>
-      {isOpen && (
-        <ActionDialog
-          start={start}
-          {...(title !== undefined && { title })}
-          {...(values !== undefined && { values })}
-          onClose={() => setOpen(false)}
-        />
-      )}
+      {isOpen && <ActionDialog start={start} values={values} onClose={() => setOpen(false)} />}
     </>
   );
 }
@@ -63,6 +48,7 @@ interface GroupProps {
 export function ActionGroup({ label, actions, input, valuesOf, first = actions.length }: GroupProps) {
   const info = useData<ServerInfo>('info').value;
   const [opened, setOpened] = useState<ActionForm | null>(null);
+  if (actions.length === 0 && opened === null) return null;
   const [shown, rest] = [actions.slice(0, first), actions.slice(first)];
   const reason = actions[0] === undefined ? null : whyNot(actions[0].action, info);
   const button = (form: ActionForm) => (

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { badConfig } from '../../../core/contract/failures.ts';
-import { commandOf } from '../../../operations/words.ts';
+import { capitalised, commandOf } from '../../../operations/words.ts';
 import { HttpRefusal } from '../../../play/transports/http-server.ts';
 import type { ActionRequest, ActionResult } from '../../../views/api/requests.ts';
 import { readInput, textOf } from '../../command-line/to-command.ts';
@@ -90,10 +90,6 @@ export class ActionDesk {
     kept.result.catch(() => this.#done.delete(requestId));
     return waitFor(kept, gone);
   }
-}
-
-function capitalised(words: string): string {
-  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
 /** The run that is acted on, by its name or by that of a checkpoint. */

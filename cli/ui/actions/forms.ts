@@ -1,5 +1,6 @@
 /** Forms of the actions for pages, from the tables of the operations. */
 import { fieldsOf, type Field } from '../../../operations/operation.ts';
+import { capitalised } from '../../../operations/words.ts';
 import type { ActionField, ActionForm } from '../../../views/api/requests.ts';
 import { UI_OPERATIONS, type UiOperation } from './operations.ts';
 
@@ -33,6 +34,5 @@ function kindOf(field: Field): ActionField['kind'] {
 
 /** `fromTurn` → `From turn` */
 function titleOf(name: string): string {
-  const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  return words.slice(0, 1).toUpperCase() + words.slice(1);
+  return capitalised(name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
 }
