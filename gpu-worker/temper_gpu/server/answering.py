@@ -17,19 +17,14 @@ from temper_gpu.engine.interface import Generation, OnToken
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answers import json_response
 from temper_gpu.server.calls import DEADLINE_GRACE_S, Call, Generating, cancel
-from temper_gpu.server.chat import ChatRequest, parse_chat_request, stops_of
-from temper_gpu.server.completions import (
-    CompletionRequest,
-    CompletionWriter,
-    encode_prompts,
-    parse_completion_request,
-)
+from temper_gpu.server.chat import ChatRequest, stops_of
+from temper_gpu.server.completions import CompletionRequest, CompletionWriter, encode_prompts
 from temper_gpu.server.event_stream import Tokens, open_stream
 from temper_gpu.server.metrics import Metrics
 from temper_gpu.server.open_models import OpenModels
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.reading import Bodies, Readers, Work, deadline_s, parse_json
-from temper_gpu.server.sampling import Asked
+from temper_gpu.server.sampling import Asked, Sampling
 from temper_gpu.server.settings import ServerSettings
 from temper_gpu.server.streams import ChatWriter, Writer
 
@@ -37,7 +32,7 @@ MAX_CALL_NAME = 512
 # Bodies, and answers, that are read or written within some milliseconds; longer ones leave the loop to others.
 SHORT_BODY, SHORT_ANSWER = 4096, 4096
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Sampling)
 
 log = logging.getLogger(__name__)
 
@@ -48,47 +43,47 @@ class Answering:
         self._settings = settings
         self._metrics = metrics
         self._bodies = Bodies(settings)
-        self.readers = Readers()
+        self._readers = Readers()
 
-    async def read(self, request: Request, parse: Callable[..., T], *given: Any) -> tuple[Work, T]:
+    async def _read(self, request: Request, kind: type[T]) -> tuple[Work, T]:
         """Reads and parses a body, and drops its bytes, because the request may wait for long."""
         end = time.monotonic() + deadline_s(request, self._settings)
         async with self._bodies.read(request, end) as body:
             work = Work(request, end, is_short=len(body) <= SHORT_BODY)
-            return work, await self.readers.do(work, parse, body, *given)
+            return work, await self._readers.do(work, read_body, kind, body)
 
     async def chat(self, request: Request) -> Response:
         started = time.perf_counter()
-        work, chat = await self.read(request, read_chat, self._settings.max_choices)
+        work, chat = await self._read(request, ChatRequest)
         target = await self._models.target(chat.model)
-        prompts = await self._models.prompts_of(target, chat.template_kwargs, chat.template_sha256)
-        prompt_ids = await self.readers.do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
-        prompts.require_known(chat.sampling)
+        prompts = await self._models.prompts_of(target, chat.chat_template_kwargs, chat.chat_template_sha256)
+        prompt_ids = await self._readers.do(work, prompts.encode, chat.messages, chat.tools, chat.tool_choice)
+        prompts.require_known(chat)
         stops = stops_of(chat, prompts.tools.form.end if chat.parses_calls else "")
         require_answer(chat, prompts, prompt_ids)
-        asked = Asked(chat.sampling, prompt_ids, stops, chat.num_top_logprobs, chat.schema)
+        asked = Asked(chat, prompt_ids, stops, chat.top_logprobs, chat.response_format)
         seed = seed_of(asked)
         answer_id = request_id(request, seed, prompt_ids)
         writer = ChatWriter(chat, prompt_ids, prompts, target.adapter_sha256, answer_id)
-        call = Call(request, chat.model, target, [asked], chat.response, seed, writer, started, work.end)
+        call = Call(request, target, [asked], seed, writer, started, work.end)
         return await self._answer(call)
 
     async def completions(self, request: Request) -> Response:
         started = time.perf_counter()
-        work, parsed = await self.read(request, read_completion, self._settings.max_choices)
+        work, parsed = await self._read(request, CompletionRequest)
         target = await self._models.target(parsed.model)
         prompts = await self._models.prompts_of(target)
-        prompt_ids = await self.readers.do(work, encode_prompts, parsed, prompts)
-        prompts.require_known(parsed.sampling)
-        asked = [Asked(parsed.sampling, ids, parsed.sampling.stop, parsed.num_logprobs or 0) for ids in prompt_ids]
+        prompt_ids = await self._readers.do(work, encode_prompts, parsed, prompts)
+        prompts.require_known(parsed)
+        asked = [Asked(parsed, ids, parsed.stop, parsed.logprobs or 0) for ids in prompt_ids]
         seed = seed_of(asked[0])
         answer_id = request_id(request, seed, prompt_ids)
         writer = CompletionWriter(parsed, prompt_ids, prompts, target.adapter_sha256, answer_id)
-        call = Call(request, parsed.model, target, asked, parsed.response, seed, writer, started, work.end)
+        call = Call(request, target, asked, seed, writer, started, work.end)
         return await self._answer(call)
 
     async def _answer(self, call: Call) -> Response:
-        if call.response.is_streamed:
+        if call.sampling.stream:
             tokens = Tokens()
             return await open_stream(call, tokens, self._submit(call, tokens.on_token), self._answered)
         futures = self._submit(call, None)
@@ -96,14 +91,14 @@ class Answering:
         self._answered(call, generations)
         num_tokens = call.num_prompt_tokens + sum(len(generation.token_ids) for generation in generations)
         work = Work(call.request, call.end + DEADLINE_GRACE_S, is_short=num_tokens <= SHORT_ANSWER)
-        return await self.readers.do(work, write_answer, call.writer, generations)
+        return await self._readers.do(work, write_answer, call.writer, generations)
 
     def _submit(self, call: Call, on_token_of: Callable[[int], OnToken] | None) -> list[Generating]:
         engine = call.target.engine
         futures: list[Generating] = []
         try:
             for asked in call.asked:
-                for index in range(asked.sampling.num_choices):
+                for index in range(asked.sampling.n):
                     on_token = None if on_token_of is None else on_token_of(len(futures))
                     default = self._settings.default_max_tokens
                     request = asked.request(index, call.seed, engine.model, default, on_token)
@@ -128,7 +123,7 @@ class Answering:
             "call",
             extra={
                 "call": call.request.headers.get(CALL_HEADER, "")[:MAX_CALL_NAME],
-                "policy": call.model,
+                "policy": call.sampling.model,
                 "adapter": adapter and adapter[:12],
                 "promptTokens": call.num_prompt_tokens,
                 "sampledTokens": sum(len(generation.token_ids) for generation in generations),
@@ -140,7 +135,7 @@ class Answering:
 
 def require_answer(chat: ChatRequest, prompts: Prompts, prompt_ids: tuple[int, ...]) -> None:
     """Requires answers to match the schema as a whole; thoughts could not."""
-    if chat.schema is not None and prompts.is_thinking(prompt_ids):
+    if chat.response_format is not None and prompts.is_thinking(prompt_ids):
         rule = "response_format must be text where the chat template begins the model's thoughts"
         remedy = "turn them off with chat_template_kwargs if the template can, or check the answer's form yourself"
         raise TemperError("BadConfig", f"{rule}; {remedy}")
@@ -158,12 +153,8 @@ def request_id(request: Request, seed: int, prompt_ids: Any) -> str:
     return hashlib.sha256(b"%d %s" % (seed, orjson.dumps(prompt_ids))).hexdigest()[:24]
 
 
-def read_chat(body: bytes, max_choices: int) -> ChatRequest:
-    return parse_chat_request(parse_json(body), max_choices)
-
-
-def read_completion(body: bytes, max_choices: int) -> CompletionRequest:
-    return parse_completion_request(parse_json(body), max_choices)
+def read_body(kind: type[T], body: bytes) -> T:
+    return kind.parse(parse_json(body))
 
 
 def write_answer(writer: Writer, generations: list[Generation]) -> Response:

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from temper_gpu.engine.interface import DeadlinePassed, Generation
-from temper_gpu.server.sampling import Asked, ResponseOptions
+from temper_gpu.server.sampling import Asked, Sampling
 from temper_gpu.server.streams import Writer
 from temper_gpu.server.targets import Target
 
@@ -24,14 +24,16 @@ Generating = asyncio.Future[Generation]
 @dataclass(frozen=True)
 class Call:
     request: Request
-    model: str
     target: Target
     asked: list[Asked]
-    response: ResponseOptions
     seed: int
     writer: Writer
     started: float
     end: float
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.asked[0].sampling
 
     @property
     def num_prompt_tokens(self) -> int:

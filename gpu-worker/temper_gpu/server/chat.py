@@ -1,122 +1,124 @@
 """OpenAI's chat completions as values: a body read strictly, an answer written. Nothing here waits or knows HTTP."""
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, PlainValidator, ValidationInfo, model_validator
 
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.server.answer_text import Reading
-from temper_gpu.server.fields import first_not_none, flag, integer, is_list_of_objects, require, shown
-from temper_gpu.server.parameters import check_parameters
+from temper_gpu.server.bodies import flag, require, shown, whole
 from temper_gpu.server.prompts import THOUGHTS, Prompts
-from temper_gpu.server.sampling import (
-    MAX_TOP_LOGPROBS,
-    ResponseOptions,
-    Sampled,
-    Sampling,
-    parse_model,
-    parse_response_options,
-    parse_sampling,
-    sampled_of,
-    text_of,
-)
-from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs, parse_template_sha256
+from temper_gpu.server.sampling import MAX_TOP_LOGPROBS, Sampled, Sampling, sampled_of, text_of
+from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs
 from temper_gpu.server.tool_calls import call_message
 from temper_gpu.server.tool_choice import ToolChoice, parse_tool_choice, parse_tools
 
 ROLES = frozenset(["system", "developer", "user", "assistant", "tool"])
+TEMPLATE = "64 hexadecimal digits in lower case; a [run's template](engine.md#build-prompts) in the store (Temper's)"
+FORMS = "of type `text`, `json_object`, or `json_schema` with a `schema`; see [JSON answers](#json-answers)"
 
 
-@dataclass(frozen=True)
-class ChatRequest:
-    model: str
-    messages: list[dict[str, Any]]
-    tools: list[dict[str, Any]] | None
-    tool_choice: ToolChoice
-    template_kwargs: TemplateKwargs
-    # Hash of a template that replaces the model's own.
-    template_sha256: str | None
-    sampling: Sampling
-    response: ResponseOptions
-    with_logprobs: bool
-    num_top_logprobs: int
-    # Thoughts are sent separately from the answer.
-    separates_thoughts: bool
-    # JSON text of a schema that the answer is to match.
-    schema: str | None
+def parse_messages(messages: Any) -> list[dict[str, Any]]:
+    is_known = isinstance(messages, list) and len(messages) > 0 and all(isinstance(each, dict) for each in messages)
+    require(is_known, "messages must be objects, at least one; send one")
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if not isinstance(role, str) or role not in ROLES:
+            known = ", ".join(sorted(ROLES))
+            rule = f"role of message {index} must be one of {known}, got {shown(role)}; change it"
+            raise TemperError("BadConfig", rule)
+    return messages
+
+
+def schema_of(asked: Any, info: ValidationInfo) -> str | None:
+    """JSON text of a schema that the answer is to match."""
+    kind = asked.get("type") if isinstance(asked, dict) else None
+    if kind == "text":
+        return None
+    described = asked.get("json_schema") if kind == "json_schema" else {"schema": {"type": "object"}}
+    schema = described.get("schema") if isinstance(described, dict) else None
+    if kind not in ("json_object", "json_schema") or not isinstance(schema, dict):
+        raise ValueError
+    require(
+        info.data["tools"] is None or not info.data["tool_choice"].is_parsed,
+        f"response_format must be text where tools may be called, got {kind}; send tool_choice none, or no tools",
+    )
+    return json.dumps(schema)
+
+
+def tool_choice_of(choice: Any, info: ValidationInfo) -> ToolChoice:
+    return parse_tool_choice(choice, info.data.get("parallel_tool_calls", True), info.data["tools"])
+
+
+class ChatRequest(Sampling):
+    no_effect: ClassVar = {
+        "metadata": "nothing is stored",
+        "store": "nothing is stored",
+        "user": "there is one user",
+        "safety_identifier": "there is one user",
+        "service_tier": "there is one tier",
+        "prompt_cache_key": "changes no answer",
+        "prompt_cache_retention": "changes no answer",
+    }
+    refused: ClassVar = {
+        "functions": ("send tools", []),
+        "function_call": ("send tool_choice", "none"),
+        "reasoning_effort": ("say in a message how long to think", None),
+        "verbosity": ("say in a message how long to answer", None),
+        "modalities": ("ask for text", ["text"]),
+        "audio": ("ask for text", None),
+        "prediction": ("leave it out; it would only be faster", None),
+        "web_search_options": ("search in the agent, and send what it found", None),
+    }
+
+    messages: Annotated[list[dict[str, Any]], PlainValidator(parse_messages)] = Field(
+        description="a list of messages; text alone, see [Build prompts](engine.md#build-prompts)"
+    )
+    max_completion_tokens: int | None = whole(None, 1, 1 << 31, "; overrides `max_tokens`")
+    logprobs: bool = flag("those of the sampled tokens")
+    top_logprobs: int = whole(0, 0, MAX_TOP_LOGPROBS, "; needs `logprobs`")
+    tools: Annotated[list[dict[str, Any]] | None, PlainValidator(parse_tools)] = Field(
+        None, description="a list of functions; see [Tools](tools.md)"
+    )
+    parallel_tool_calls: bool = flag("false ends the answer after its first call", True)
+    tool_choice: Annotated[ToolChoice, PlainValidator(tool_choice_of)] = Field(
+        "auto", validate_default=True, description="`none`, `auto`, `required` or a function"
+    )
+    chat_template_kwargs: Annotated[TemplateKwargs, PlainValidator(parse_template_kwargs)] = Field(
+        (), description="an object; variables of the chat template, such as `enable_thinking` (vLLM's)"
+    )
+    chat_template_sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description=TEMPLATE)
+    # JSON text of a schema.
+    response_format: Annotated[str | None, PlainValidator(schema_of)] = Field(None, description=FORMS)
+    separate_reasoning: bool = flag("false leaves [thoughts](#thoughts) in `content` (SGLang's)", True)
+
+    @model_validator(mode="after")
+    def _has_logprobs(self) -> Self:
+        rule = f"top_logprobs must come with logprobs, got {self.top_logprobs}; send logprobs: true"
+        require(self.logprobs or not self.top_logprobs, rule)
+        return self
+
+    @property
+    def limit(self) -> int | None:
+        return self.max_completion_tokens or self.max_tokens
 
     @property
     def parses_calls(self) -> bool:
         return self.tools is not None and self.tool_choice.is_parsed
 
 
-def parse_chat_request(body: Any, max_choices: int) -> ChatRequest:
-    """Refuses what it would not honour."""
-    require(isinstance(body, dict), "the body must be a JSON object, got something else; see OpenAI's chat completions")
-    check_parameters(body, "chat")
-    tools = parse_tools(body)
-    tool_choice = parse_tool_choice(body, tools)
-    with_logprobs, num_top_logprobs = flag(body, "logprobs"), integer(body, "top_logprobs", 0, 0, MAX_TOP_LOGPROBS)
-    require(
-        with_logprobs or not num_top_logprobs,
-        f"top_logprobs must come with logprobs, got {num_top_logprobs}; send logprobs: true",
-    )
-    return ChatRequest(
-        model=parse_model(body.get("model")),
-        messages=parse_messages(body.get("messages")),
-        tools=tools,
-        tool_choice=tool_choice,
-        template_kwargs=parse_template_kwargs(body.get("chat_template_kwargs")),
-        template_sha256=parse_template_sha256(body.get("chat_template_sha256")),
-        sampling=parse_sampling(
-            body, max_choices, first_not_none(body.get("max_completion_tokens"), body.get("max_tokens"))
-        ),
-        response=parse_response_options(body),
-        with_logprobs=with_logprobs,
-        num_top_logprobs=num_top_logprobs,
-        separates_thoughts=flag(body, "separate_reasoning", True),
-        schema=parse_response_format(body.get("response_format"), tools, tool_choice),
-    )
-
-
-def parse_response_format(given: Any, tools: list[dict[str, Any]] | None, choice: ToolChoice) -> str | None:
-    asked = {"type": "text"} if given is None else given if isinstance(given, dict) else {}
-    kind = asked.get("type")
-    if kind == "text":
-        return None
-    rule = "response_format must be of type text, json_object, or json_schema with a json_schema that has a schema"
-    described = asked.get("json_schema") if kind == "json_schema" else {"schema": {"type": "object"}}
-    schema = described.get("schema") if isinstance(described, dict) else None
-    is_known = kind in ("json_object", "json_schema") and isinstance(schema, dict)
-    require(is_known, f"{rule}, got {shown(given)}; change it")
-    require(
-        tools is None or not choice.is_parsed,
-        f"response_format must be text where tools may be called, got {kind}; send tool_choice none, or no tools",
-    )
-    return json.dumps(schema)
-
-
-def parse_messages(messages: Any) -> list[dict[str, Any]]:
-    require(is_list_of_objects(messages) and len(messages) > 0, "messages must be objects, at least one; send one")
-    for index, message in enumerate(messages):
-        if not isinstance(message.get("role"), str) or message["role"] not in ROLES:
-            role = shown(message.get("role"))
-            known = ", ".join(sorted(ROLES))
-            raise TemperError("BadConfig", f"role of message {index} must be one of {known}, got {role}; change it")
-    return messages
-
-
 def stops_of(request: ChatRequest, end_of_call: str) -> tuple[str, ...]:
     """Stop strings: the request's own, and the end of a call if only a call may follow."""
     ends_with_call = request.tool_choice.is_single and end_of_call
-    return (*request.sampling.stop, end_of_call) if ends_with_call else request.sampling.stop
+    return (*request.stop, end_of_call) if ends_with_call else request.stop
 
 
 def reading_of(request: ChatRequest, prompts: Prompts, prompt_ids: tuple[int, ...]) -> Reading:
     tool_choice = request.tool_choice if request.parses_calls else None
     is_thinking = prompts.is_thinking(prompt_ids)
-    return Reading(prompts, request.sampling, tool_choice, request.separates_thoughts, is_thinking)
+    return Reading(prompts, request, tool_choice, request.separate_reasoning, is_thinking)
 
 
 def chat_response(
@@ -139,7 +141,7 @@ def chat_response(
         "usage": chat_usage(prompt_ids, generations, reading),
         "adapter_sha256": adapter_sha256,
     }
-    if request.response.with_token_ids:
+    if request.return_token_ids:
         response["prompt_token_ids"] = prompt_ids
     return response
 
@@ -168,9 +170,9 @@ def choice(
         **written(generation, reading, f"{request_id}-{index}"),
         "logprobs": None,
     }
-    if request.with_logprobs:
+    if request.logprobs:
         answer["logprobs"] = {"content": logprob_entries(reading.prompts, sampled_of(generation)), "refusal": None}
-    if request.response.with_token_ids:
+    if request.return_token_ids:
         answer["token_ids"] = generation.token_ids
     return answer
 

@@ -36,7 +36,7 @@ class ChatTurns:
         """Turns in order. Refuses chats that the template cannot render, or renders so that a message does not continue
         its prompt."""
         prompts = self._prompts(base, rendering)
-        given, tools = parse_messages(chat.get("messages")), parse_tools(chat)
+        given, tools = parse_messages(chat.get("messages")), parse_tools(chat.get("tools"))
         messages = list(map(without_weight, given))
         if tools or any(message.get("tool_calls") or message["role"] == "tool" for message in messages):
             _ = prompts.tools.form  # refuses a template that writes none

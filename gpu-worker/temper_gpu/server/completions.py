@@ -1,24 +1,21 @@
 """OpenAI's (older) completions as values: the prompt is the caller's own text or tokens, without a chat template."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, PlainValidator, model_validator
 
 from temper_gpu.engine.interface import Generation
 from temper_gpu.server.answer_text import safe_text
+from temper_gpu.server.bodies import flag, require, whole
 from temper_gpu.server.chat import usage
-from temper_gpu.server.fields import first_not_none, flag, integer, is_integer, require, shown
-from temper_gpu.server.parameters import check_parameters
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.sampling import (
+    MAX_CHOICES,
     MAX_TOP_LOGPROBS,
-    ResponseOptions,
     Sampled,
     Sampling,
-    parse_model,
-    parse_response_options,
-    parse_sampling,
     sampled_of,
     text_of,
 )
@@ -30,57 +27,51 @@ DEFAULT_MAX_TOKENS = 16
 Prompt = str | tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class CompletionRequest:
-    model: str
-    prompts: tuple[Prompt, ...]
-    adds_special_tokens: bool
-    echoes: bool
-    sampling: Sampling
-    response: ResponseOptions
-    # None: no log-probabilities.
-    num_logprobs: int | None
-
-
-def parse_completion_request(body: Any, max_choices: int) -> CompletionRequest:
-    require(isinstance(body, dict), "the body must be a JSON object, got something else; see OpenAI's completions")
-    check_parameters(body, "completions")
-    prompts = parse_prompts(body.get("prompt"), max_choices)
-    num_logprobs = None if body.get("logprobs") is None else integer(body, "logprobs", 0, 0, MAX_TOP_LOGPROBS)
-    echoes = flag(body, "echo")
-    require(
-        not echoes or num_logprobs is None,
-        "echo must come without logprobs (the prompt's are not computed), got both; leave one out",
-    )
-    return CompletionRequest(
-        model=parse_model(body.get("model")),
-        prompts=prompts,
-        adds_special_tokens=flag(body, "add_special_tokens", True),
-        echoes=echoes,
-        sampling=parse_sampling(
-            body, max_choices // len(prompts), first_not_none(body.get("max_tokens"), DEFAULT_MAX_TOKENS)
-        ),
-        response=parse_response_options(body),
-        num_logprobs=num_logprobs,
-    )
-
-
-def parse_prompts(prompt: Any, most: int) -> tuple[Prompt, ...]:
-    if isinstance(prompt, str):
-        return (prompt,)
-    given = prompt if isinstance(prompt, list) else []
-    if given and all(map(is_integer, given)):
-        return (tuple(given),)
-    is_known = all(isinstance(each, str) or (isinstance(each, list) and all(map(is_integer, each))) for each in given)
-    rule = f"prompt must be a string, a list of token ids, or a list of these, at most {most} prompts"
-    require(0 < len(given) <= most and is_known, f"{rule}, got {shown(prompt)}; change it")
+def prompts_of(prompt: Any) -> tuple[Prompt, ...]:
+    given = [prompt] if isinstance(prompt, str) or are_ids(prompt) else prompt
+    is_known = isinstance(given, list) and all(isinstance(each, str) or are_ids(each) for each in given)
+    if not is_known or not 0 < len(given) <= MAX_CHOICES:
+        raise ValueError
     return tuple(each if isinstance(each, str) else tuple(each) for each in given)
+
+
+def are_ids(prompt: Any) -> bool:
+    return isinstance(prompt, list) and all(type(item) is int for item in prompt)
+
+
+class CompletionRequest(Sampling):
+    no_effect: ClassVar = {"user": "there is one user"}
+    refused: ClassVar = {
+        "best_of": ("send n, and choose by log-probabilities", 1),
+        "suffix": ("put it into the prompt", ""),
+    }
+
+    prompt: Annotated[tuple[Prompt, ...], PlainValidator(prompts_of)] = Field(
+        description=f"a string, a list of token ids, or a list of at most {MAX_CHOICES} of these"
+    )
+    # None: no log-probabilities.
+    logprobs: int | None = whole(None, 0, MAX_TOP_LOGPROBS, "; alternatives of each token")
+    echo: bool = flag("puts the prompt before the text; without `logprobs`")
+    add_special_tokens: bool = flag("adds the tokenizer's own to a string, by default (vLLM's)", True)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        rule = "echo must come without logprobs (the prompt's are not computed), got both; leave one out"
+        require(not self.echo or self.logprobs is None, rule)
+        most = MAX_CHOICES // len(self.prompt)
+        rule = f"n must be at most {most} for each of {len(self.prompt)} prompts, got {self.n}; send fewer at once"
+        require(self.n <= most, rule)
+        return self
+
+    @property
+    def limit(self) -> int:
+        return self.max_tokens or DEFAULT_MAX_TOKENS
 
 
 def encode_prompts(request: CompletionRequest, prompts: Prompts) -> list[tuple[int, ...]]:
     return [
-        prompts.encode_text(each, request.adds_special_tokens) if isinstance(each, str) else prompts.known_ids(each)
-        for each in request.prompts
+        prompts.encode_text(each, request.add_special_tokens) if isinstance(each, str) else prompts.known_ids(each)
+        for each in request.prompt
     ]
 
 
@@ -105,8 +96,8 @@ class CompletionWriter:
             "created": 0,
             "model": request.model,
         }
-        num_choices = len(prompt_ids) * request.sampling.num_choices
-        self._choices = [ChoiceSoFar(request.sampling, prompts.decode) for _ in range(num_choices)]
+        num_choices = len(prompt_ids) * request.n
+        self._choices = [ChoiceSoFar(request, prompts.decode) for _ in range(num_choices)]
 
     def whole(self, generations: list[Generation]) -> dict[str, Any]:
         choices = [self._choice(index, generation) for index, generation in enumerate(generations)]
@@ -115,14 +106,14 @@ class CompletionWriter:
 
     def begin(self) -> Iterator[dict[str, Any]]:
         for index in range(len(self._choices)):
-            if self._request.echoes or self._request.response.with_token_ids:
+            if self._request.echo or self._request.return_token_ids:
                 yield {**self._chunk(index, self._echo(index), [], None), "adapter_sha256": self._adapter}
 
     def more(self, index: int, tokens: list[Sampled]) -> Iterator[dict[str, Any]]:
         so_far = self._choices[index]
         if not so_far.hear(tokens):
             return
-        text = safe_text(so_far.text, self._request.sampling)
+        text = safe_text(so_far.text, self._request)
         if len(text) > so_far.num_told:
             told, so_far.num_told = text[so_far.num_told :], len(text)
             yield self._chunk(index, told, so_far.take(), None)
@@ -130,30 +121,30 @@ class CompletionWriter:
     def end(self, index: int, generation: Generation) -> Iterator[dict[str, Any]]:
         so_far = self._choices[index]
         rest = so_far.rest(generation)
-        text = text_of(self._request.sampling, generation, self._prompts.decode)
+        text = text_of(self._request, generation, self._prompts.decode)
         yield self._chunk(index, text[so_far.num_told :], rest, generation.finish_reason)
 
     def used(self, generations: list[Generation]) -> dict[str, Any]:
         return {**self._head, "choices": [], "usage": usage(self._prompt_ids, generations)}
 
     def _choice(self, index: int, generation: Generation) -> dict[str, Any]:
-        text = self._echo(index) + text_of(self._request.sampling, generation, self._prompts.decode)
+        text = self._echo(index) + text_of(self._request, generation, self._prompts.decode)
         told = self._told(index, text, sampled_of(generation), generation.finish_reason)
-        if self._request.response.with_token_ids:
+        if self._request.return_token_ids:
             told["prompt_token_ids"] = self._prompt_ids_of(index)
         return told
 
     def _chunk(self, index: int, text: str, tokens: list[Sampled], reason: str | None) -> dict[str, Any]:
         told = self._told(index, text, tokens, reason)
-        if self._request.response.with_token_ids and not self._choices[index].num_taken and reason is None:
+        if self._request.return_token_ids and not self._choices[index].num_taken and reason is None:
             told["prompt_token_ids"] = self._prompt_ids_of(index)
-        return {**self._head, "choices": [told], **({"usage": None} if self._request.response.with_usage else {})}
+        return {**self._head, "choices": [told], **({"usage": None} if self._request.with_usage else {})}
 
     def _told(self, index: int, text: str, tokens: list[Sampled], reason: str | None) -> dict[str, Any]:
         told: dict[str, Any] = {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
-        if self._request.num_logprobs is not None:
+        if self._request.logprobs is not None:
             told["logprobs"] = self._logprobs(tokens)
-        if self._request.response.with_token_ids:
+        if self._request.return_token_ids:
             told["token_ids"] = [token.token_id for token in tokens]
         return told
 
@@ -171,7 +162,7 @@ class CompletionWriter:
         }
 
     def _prompt_ids_of(self, index: int) -> tuple[int, ...]:
-        return self._prompt_ids[index // self._request.sampling.num_choices]
+        return self._prompt_ids[index // self._request.n]
 
     def _echo(self, index: int) -> str:
-        return self._prompts.decode(list(self._prompt_ids_of(index))) if self._request.echoes else ""
+        return self._prompts.decode(list(self._prompt_ids_of(index))) if self._request.echo else ""

@@ -126,7 +126,7 @@ async def events_of(
         if num_ended == len(futures):
             break
         items = await tokens.next()
-    if call.response.with_usage:
+    if call.sampling.with_usage:
         yield event(call.writer.used([future.result() for future in futures]))
 
 

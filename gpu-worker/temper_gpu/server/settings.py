@@ -15,7 +15,6 @@ class ServerSettings:
     # `max_tokens` of a request that names none.
     default_max_tokens: int = 1024
     default_deadline_s: float = 300.0
-    max_choices: int = 64
     # Limits of one request, its first line included. The time starts with its first byte, or with the connection.
     max_header_bytes: int = 64 << 10
     header_timeout_s: float = 10.0

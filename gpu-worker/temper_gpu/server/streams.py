@@ -118,7 +118,7 @@ class ChatWriter:
             "created": 0,
             "model": request.model,
         }
-        self._choices = [ChoiceSoFar(request.sampling, prompts.decode) for _ in range(request.sampling.num_choices)]
+        self._choices = [ChoiceSoFar(request, prompts.decode) for _ in range(request.n)]
 
     def whole(self, generations: list[Generation]) -> dict[str, Any]:
         given = (self._request, self._prompt_ids, generations, self._prompts, self._adapter, self._request_id)
@@ -126,7 +126,7 @@ class ChatWriter:
 
     def begin(self) -> Iterator[dict[str, Any]]:
         told: dict[str, Any] = {"adapter_sha256": self._adapter}
-        if self._request.response.with_token_ids:
+        if self._request.return_token_ids:
             told["prompt_token_ids"] = self._prompt_ids
         for index in range(len(self._choices)):
             yield {**self._chunk(index, {"role": "assistant", "content": "", "refusal": None}, []), **told}
@@ -145,7 +145,7 @@ class ChatWriter:
         answer = choice(self._request, index, generation, self._reading, self._request_id)
         message = answer["message"]
         delta = so_far.new_of(message.get(THOUGHTS, ""), message["content"] or "")
-        if delta or (rest and (self._request.with_logprobs or self._request.response.with_token_ids)):
+        if delta or (rest and (self._request.logprobs or self._request.return_token_ids)):
             yield self._chunk(index, delta or {"content": ""}, rest)
         for number, call in enumerate(message.get("tool_calls", [])):
             yield from self._call(index, number, call)
@@ -165,8 +165,8 @@ class ChatWriter:
 
     def _chunk(self, index: int, delta: dict[str, Any], tokens: list[Sampled]) -> dict[str, Any]:
         told: dict[str, Any] = {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
-        if self._request.with_logprobs and tokens:
+        if self._request.logprobs and tokens:
             told["logprobs"] = {"content": logprob_entries(self._prompts, tokens), "refusal": None}
-        if self._request.response.with_token_ids:
+        if self._request.return_token_ids:
             told["token_ids"] = [token.token_id for token in tokens]
-        return {**self._head, "choices": [told], **({"usage": None} if self._request.response.with_usage else {})}
+        return {**self._head, "choices": [told], **({"usage": None} if self._request.with_usage else {})}

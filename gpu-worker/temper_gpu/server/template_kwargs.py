@@ -11,7 +11,7 @@ from typing import Any
 from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 from temper_gpu.failures import TemperError
-from temper_gpu.server.fields import shown
+from temper_gpu.server.bodies import shown
 
 Scalar = str | float | bool
 # Fixed as a request is read, and then a key of what is remembered.
@@ -19,7 +19,6 @@ TemplateKwargs = tuple[tuple[str, Scalar], ...]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 MAX_VARIABLES, MAX_TEXT = 16, 1000
-SHA256 = re.compile("[0-9a-f]{64}")
 # Variables that Temper and transformers set themselves.
 GIVEN = frozenset(inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters) | {
     "messages",
@@ -66,13 +65,6 @@ def clock_of(kwargs: TemplateKwargs) -> str:
         f"{{% for each, text in {written} %}}{{% set said.text = said.text.replace(each, text) %}}{{% endfor %}}"
         "{{ '%' if not loop.first }}{{ said.text }}{% endfor %}{% endmacro %}\n"
     )
-
-
-def parse_template_sha256(given: Any) -> str | None:
-    if given is None or (isinstance(given, str) and SHA256.fullmatch(given)):
-        return given
-    rule = "chat_template_sha256 must be 64 hexadecimal digits in lower case"
-    raise TemperError("BadConfig", f"{rule}, got {shown(given)}; change it")
 
 
 def require_known(kwargs: TemplateKwargs, template: str | Mapping[str, str], model: str) -> None:

@@ -30,9 +30,8 @@ class ToolChoice:
         return self.is_parsed and (self.kind == "named" or not self.parallel)
 
 
-def parse_tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
+def parse_tools(tools: Any) -> list[dict[str, Any]] | None:
     """None without tools: an empty list has no effect."""
-    tools = body.get("tools")
     if not isinstance(tools or [], list):
         raise refusal("tools must be a list of functions")
     for index, tool in enumerate(tools or []):
@@ -47,13 +46,9 @@ def parse_tools(body: dict[str, Any]) -> list[dict[str, Any]] | None:
     return tools or None
 
 
-def parse_tool_choice(body: dict[str, Any], tools: list[dict[str, Any]] | None) -> ToolChoice:
-    choice, parallel = body.get("tool_choice"), body.get("parallel_tool_calls")
-    if parallel is not None and not isinstance(parallel, bool):
-        raise refusal("parallel_tool_calls must be true or false")
-    is_parallel = parallel is not False
-    if choice in (None, "auto", "none") and (tools or is_parallel):
-        return ToolChoice(choice or "auto", None, is_parallel)
+def parse_tool_choice(choice: Any, is_parallel: bool, tools: list[dict[str, Any]] | None) -> ToolChoice:
+    if choice in ("auto", "none") and (tools or is_parallel):
+        return ToolChoice(choice, None, is_parallel)
     if not tools:
         raise refusal("tool_choice and parallel_tool_calls need tools, but there are none")
     if choice == "required":

@@ -23,9 +23,8 @@ from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.server import prompts as prompts_module
-from temper_gpu.server.chat import parse_chat_request
+from temper_gpu.server.chat import ChatRequest
 from temper_gpu.server.control_tokens import ControlTokens
-from temper_gpu.server.parameters import BY_NAME
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.reading import parse_json
 from temper_gpu.server.settings import ServerSettings
@@ -334,14 +333,14 @@ MESSAGES = st.lists(
     | st.dictionaries(NAMES, ANYTHING),
     max_size=4,
 )
-BODY_NAMES = st.sampled_from(sorted({*BY_NAME, "other"}))
+BODY_NAMES = st.sampled_from(sorted({*ChatRequest.model_fields, *ChatRequest.no_effect, *ChatRequest.refused, "other"}))
 
 
 @given(messages=MESSAGES | ANYTHING, more=st.dictionaries(BODY_NAMES, ANYTHING, max_size=2), has_tools=st.booleans())
 def test_whatever_is_sent_is_encoded_or_refused(messages: Any, more: dict[str, Any], has_tools: bool):
     body = {"model": "pocket", "messages": messages, **({"tools": [LOOK]} if has_tools else {}), **more}
     try:
-        chat = parse_chat_request(parse_json(orjson.dumps(body)), 8)
+        chat = ChatRequest.parse(parse_json(orjson.dumps(body)))
         POCKET.encode(chat.messages, chat.tools, chat.tool_choice)
     except TemperError as error:
         assert error.type == "BadConfig"

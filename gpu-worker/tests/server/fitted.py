@@ -63,7 +63,7 @@ def sampled_losses(model: Any, row: Row) -> torch.Tensor:
 
 def calls_of(prompts: Prompts, conversation: dict[str, Any]) -> Iterator[Call]:
     messages, tools = conversation["messages"], conversation.get("tools")
-    choice = parse_tool_choice(conversation, tools)
+    choice = parse_tool_choice(conversation.get("tool_choice", "auto"), True, tools)
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
             history = [{name: each[name] for name in each if name != "text"} for each in messages[:index]]

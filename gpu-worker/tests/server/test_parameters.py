@@ -1,4 +1,4 @@
-"""The table of parameters is what the parsers do, and what the documentation says."""
+"""The documentation shows every parameter. One that is not honoured changes nothing, or is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -6,53 +6,38 @@ from typing import Any
 import pytest
 
 import temper_gpu
-from temper_gpu.server.chat import parse_chat_request
-from temper_gpu.server.completions import parse_completion_request
+from temper_gpu.server.bodies import shown
+from temper_gpu.server.chat import ChatRequest
+from temper_gpu.server.completions import CompletionRequest
 from temper_gpu.server.harmony import HARMONY_TOOLS
-from temper_gpu.server.parameters import PARAMETERS, Endpoint, markdown
+from temper_gpu.server.sampling import Sampling
 from temper_gpu.server.thoughts import THOUGHT_FORMS
 from temper_gpu.server.tool_forms import TOOL_FORMS
 from tests.failing import failing
 
 PAGE = Path(temper_gpu.__file__).parents[2] / "docs/http-api.md"
-BODIES: dict[Endpoint, dict[str, Any]] = {
-    "chat": {"model": "pocket", "messages": [{"role": "user", "content": "?"}]},
-    "completions": {"model": "pocket", "prompt": "?"},
+BODIES: dict[type[Sampling], dict[str, Any]] = {
+    ChatRequest: {"model": "pocket", "messages": [{"role": "user", "content": "?"}]},
+    CompletionRequest: {"model": "pocket", "prompt": "?"},
 }
-PARSERS = {"chat": parse_chat_request, "completions": parse_completion_request}
-ENDPOINTS: list[Endpoint] = ["chat", "completions"]
+# Those of both requests come first.
+NAMES = dict.fromkeys(name for kind in (Sampling, *BODIES) for name in kind.model_fields) | dict.fromkeys(
+    name for kind in BODIES for name in (*kind.no_effect, *kind.refused)
+)
 
 
-class Noting(dict[str, Any]):
-    """Notes what is read of it."""
-
-    def __init__(self, body: dict[str, Any]) -> None:
-        super().__init__(body)
-        self.read: set[str] = set()
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self.read.add(key)
-        return super().get(key, default)
+OTHERS = [(kind, name) for kind in BODIES for name in NAMES if name not in kind.model_fields]
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_honoured_parameters_are_those_that_are_read(endpoint: Endpoint):
-    body = Noting(BODIES[endpoint])
-    PARSERS[endpoint](body, 8)
-    assert body.read == {each.name for each in PARAMETERS if each.effect(endpoint) == "honoured"}
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda parameter: parameter.name)
-def test_the_others_change_nothing_or_are_refused_by_name(parameter: Any, endpoint: Endpoint):
-    body, effect = BODIES[endpoint], parameter.effect(endpoint)
-    if effect == "honoured":
-        return
-    for neutral in {"refused": parameter.neutral, "no effect": (None, "anything", {"a": 1})}.get(effect, ()):
-        assert PARSERS[endpoint]({**body, parameter.name: neutral}, 8) == PARSERS[endpoint](body, 8)
-    if effect != "no effect":
-        with failing("BadConfig", f"{parameter.name} must be .*;"):
-            PARSERS[endpoint]({**body, parameter.name: {"other": True}}, 8)
+@pytest.mark.parametrize(("kind", "name"), OTHERS)
+def test_the_others_change_nothing_or_are_refused_by_name(kind: type[Sampling], name: str):
+    body = BODIES[kind]
+    neutral = (None, kind.refused[name][1]) if name in kind.refused else ()
+    for value in (None, "anything", {"a": 1}) if name in kind.no_effect else neutral:
+        assert kind.parse({**body, name: value}) == kind.parse(body)
+    if name not in kind.no_effect:
+        with failing("BadConfig", f"{name} must be .*;"):
+            kind.parse({**body, name: {"other": True}})
 
 
 def test_the_pages_name_every_form_of_calls_and_thoughts():
@@ -64,3 +49,25 @@ def test_the_pages_name_every_form_of_calls_and_thoughts():
 def test_the_page_shows_the_table():
     """Where they differ, print `markdown()` and copy it."""
     assert markdown() in PAGE.read_text()
+
+
+def markdown() -> str:
+    head = "| parameter | chat | completions | |\n| --- | --- | --- | --- |\n"
+    return head + "".join(f"| `{name}` | {' | '.join(cells_of(name))} |\n" for name in NAMES)
+
+
+def cells_of(name: str) -> list[str]:
+    (chat, note), (completions, other) = (told(kind, name) for kind in BODIES)
+    both = f"chats: {note}; completions: {other}" if note and other and note != other else note or other
+    return [chat, completions, both]
+
+
+def told(kind: type[Sampling], name: str) -> tuple[str, str]:
+    if name in kind.model_fields:
+        return "honoured", kind.model_fields[name].description or ""
+    if name in kind.no_effect:
+        return "no effect", kind.no_effect[name]
+    if name not in kind.refused:
+        return "–", ""
+    remedy, neutral = kind.refused[name]
+    return f"refused (but `{shown(neutral)}`)" if neutral is not None else "refused", remedy

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from temper_gpu.engine.embedded.device_lock import DeviceLock
 from temper_gpu.engine.interface import Generation
-from temper_gpu.server.chat import parse_chat_request
-from temper_gpu.server.completions import CompletionWriter, parse_completion_request
+from temper_gpu.server.chat import ChatRequest
+from temper_gpu.server.completions import CompletionRequest, CompletionWriter
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.sampling import Sampled
 from temper_gpu.server.streams import ChatWriter, Writer
@@ -138,12 +138,12 @@ PIECES = st.lists(st.integers(0, 9), max_size=40)
 @given(text=TEXTS, pieces=PIECES, changes=st.sampled_from([{}, {"stop": ["STOP", "\n"]}, {"tools": None}]))
 def test_however_a_chat_is_cut_the_pieces_are_the_answer(text: str, pieces: list[int], changes: dict[str, Any]):
     body = {"model": "pocket", "messages": ASKED["messages"], "tools": [LOOK], "stream": True, **changes}
-    require_whole(ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id"), text, pieces)
+    require_whole(ChatWriter(ChatRequest.parse(body), (1,), POCKET, None, "id"), text, pieces)
 
 
 @given(text=TEXTS, pieces=PIECES, reason=st.sampled_from(["stop", "length"]))
 def test_however_a_completion_is_cut_the_pieces_are_the_answer(text: str, pieces: list[int], reason: Any):
-    request = parse_completion_request({"model": "pocket", "prompt": "?", "stop": "STOP", "echo": True}, 8)
+    request = CompletionRequest.parse({"model": "pocket", "prompt": "?", "stop": "STOP", "echo": True})
     writer = CompletionWriter(request, [tuple(b"?")], POCKET, None, "id")
     events, _ = stream(writer, text, pieces, reason)
     assert "".join(event["choices"][0]["text"] for event in events) == "?" + text.partition("STOP")[0]
@@ -152,7 +152,7 @@ def test_however_a_completion_is_cut_the_pieces_are_the_answer(text: str, pieces
 def test_a_long_text_is_not_read_again_for_each_token():
     text = ("ok. " * 5000)[:20_000]
     body = {"model": "pocket", "messages": ASKED["messages"], "stream": True}
-    events, _ = stream(ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id"), text, [1] * len(text))
+    events, _ = stream(ChatWriter(ChatRequest.parse(body), (1,), POCKET, None, "id"), text, [1] * len(text))
     pieces = [event["choices"][0]["delta"].get("content") or "" for event in events]
     assert ("".join(pieces), max(map(len, pieces)) < 100) == (text, True)
     assert 1000 < len(events) < 2000
@@ -161,7 +161,7 @@ def test_a_long_text_is_not_read_again_for_each_token():
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look"}}])
 def test_a_call_that_the_prompt_opened_is_told_at_the_end(choice: Any):
     body = {"model": "pocket", "messages": ASKED["messages"], "tools": [LOOK], "tool_choice": choice, "stream": True}
-    writer = ChatWriter(parse_chat_request(body, 8), (1,), POCKET, None, "id")
+    writer = ChatWriter(ChatRequest.parse(body), (1,), POCKET, None, "id")
     sampled = CALL.removeprefix("<tool_call>") if choice == "required" else ' {"cell": 5}}</tool_call>'
     events, _ = stream(writer, sampled, [1] * len(sampled))
     assert content_of(events) == ""

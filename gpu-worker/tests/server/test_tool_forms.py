@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from temper_gpu.engine.interface import Generation
-from temper_gpu.server.chat import ChatRequest, chat_response, parse_chat_request
+from temper_gpu.server.chat import ChatRequest, chat_response
 from temper_gpu.server.harmony import HARMONY_TOOLS
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.streams import ChatWriter
@@ -106,7 +106,7 @@ NAMES = [f"{form.name} {index}" for index, form in enumerate(FORMS)]
 
 
 def parse(**changes: Any) -> ChatRequest:
-    return parse_chat_request({"model": "pocket", "messages": [QUESTION], "tools": [LOOK], **changes}, 8)
+    return ChatRequest.parse({"model": "pocket", "messages": [QUESTION], "tools": [LOOK], **changes})
 
 
 def answer(prompts: Prompts, text: str, request: ChatRequest, prompt_ids: tuple[int, ...] = (1,)) -> dict[str, Any]:

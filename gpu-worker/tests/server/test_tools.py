@@ -7,7 +7,7 @@ import pytest
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer, stop_check
-from temper_gpu.server.chat import ChatRequest, chat_response, parse_chat_request, stops_of
+from temper_gpu.server.chat import ChatRequest, chat_response, stops_of
 from temper_gpu.server.prompts import Prompts, plain_message
 from temper_gpu.server.tool_choice import ToolChoice
 from tests.failing import failing
@@ -38,7 +38,7 @@ def prompts() -> Prompts:
 
 def parse(**changes: Any) -> ChatRequest:
     body = {"model": "pocket", "messages": [QUESTION], "tools": [LOOK, STEP], **changes}
-    return parse_chat_request(body, max_choices=8)
+    return ChatRequest.parse(body)
 
 
 def answer(prompts: Prompts, text: str, request: ChatRequest, finish_reason: Any = "stop") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from temper_gpu.engine.interface import Generation
-from temper_gpu.server.chat import chat_response, parse_chat_request
+from temper_gpu.server.chat import ChatRequest, chat_response
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.metrics import batch_metrics
@@ -26,7 +26,7 @@ def played(prompts: Prompts, texts: list[str], **asked: Any) -> Iterator[Call]:
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Read on."}]
     for turn, text in enumerate(texts):
         body = {"model": "pocket", "messages": messages, "tools": TOOLS, **asked}
-        request = parse_chat_request(body, max_choices=1)
+        request = ChatRequest.parse(body)
         prompt = prompts.encode(request.messages, request.tools, request.tool_choice)
         token_ids = prompts.tokenise(text)
         logprobs = [-0.01 * (turn + 1)] * len(token_ids)
