@@ -4,20 +4,12 @@
  * key finds the attempt, and dies with it. The engine's key stays here.
  */
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BODY_TOO_LARGE } from '../../core/contract/wire-constants.ts';
 import { type ModelReply, type ModelRequest, findDialect } from '../dialects/answer-request.ts';
 import { Connections } from './gateway-connections.ts';
-import {
-  BodyRoom,
-  discardBody,
-  HttpRefusal,
-  isSameSecret,
-  keyOf,
-  listen,
-  loopbackHosts,
-  writeReply,
-} from './http-server.ts';
+import { BodyRoom, HttpRefusal, isSameSecret, keyOf, writeRefusal, writeReply } from './http-server.ts';
+import { type Access, checkMethod, type KeyedServer, type Limits, openKeyedServer, pathOf } from './keyed-server.ts';
 
 /** An attempt's address in the gateway. */
 export interface AttemptEndpoint {
@@ -48,35 +40,35 @@ interface OpenEndpoint {
 }
 
 const RESULT_PATH = '/attempt/result';
-/** Some clients add `/v1` to an address that has it. */
-const CALL_PATH = /^(\/v1){1,2}(\/[a-z_]+)+$/;
 /** Concurrent requests of one attempt. */
 const MAX_REQUESTS = 128;
 /** Bodies of one attempt's concurrent requests. */
 const MAX_HELD_BYTES = 128 * 1024 ** 2;
-/** All connections: more than all attempts of a worker have together. */
-const MAX_CONNECTIONS = 8192;
-const HEADERS_MS = 10_000;
-const REQUEST_MS = 30_000;
-/** Clients keep connections for their next call; one that is closed under them is an error of theirs. */
-const IDLE_MS = 600_000;
-const CHECK_MS = 1000;
+const LIMITS = {
+  /** How long a request may take to come, whole. */
+  requestTimeout: 30_000,
+  /** Clients keep connections for their next call; one that is closed under them is an error of theirs. */
+  keepAliveTimeout: 600_000,
+  /** A call may wait as long as its attempt. */
+  timeout: 0,
+  /** More than all attempts of a worker have together. */
+  maxConnections: 8192,
+};
 const SECRET_BYTES = 32;
 
 export class Gateway {
   readonly #endpoints = new Map<string, OpenEndpoint>();
   readonly #connections = new Connections();
-  #listening: Promise<number> | null = null;
-  readonly #requestMs: number;
+  readonly #limits: Partial<Limits>;
+  #listening: Promise<KeyedServer> | null = null;
 
-  /** `requestMs`: how long a request may take to come, whole. */
-  constructor({ requestMs = REQUEST_MS }: { requestMs?: number } = {}) {
-    this.#requestMs = requestMs;
+  constructor(limits: Partial<Limits> = {}) {
+    this.#limits = { ...LIMITS, ...limits };
   }
 
   /** A new key for one attempt. */
   async open(handler: RequestHandler): Promise<AttemptEndpoint> {
-    const port = await this.#listen();
+    const { port } = await this.#listen();
     const id = randomBytes(8).toString('hex');
     const secret = randomBytes(SECRET_BYTES).toString('hex');
     const endpoint: OpenEndpoint = { secret, handler, posted: null, requests: 0, bodies: new BodyRoom(MAX_HELD_BYTES) };
@@ -99,7 +91,7 @@ export class Gateway {
     return this.#connections.size;
   }
 
-  #listen(): Promise<number> {
+  #listen(): Promise<KeyedServer> {
     this.#listening ??= this.#start().catch((error: unknown) => {
       this.#listening = null;
       throw error;
@@ -107,35 +99,29 @@ export class Gateway {
     return this.#listening;
   }
 
-  #start(): Promise<number> {
-    const server = createServer({ connectionsCheckingInterval: CHECK_MS, headersTimeout: HEADERS_MS });
-    server.requestTimeout = this.#requestMs;
-    server.keepAliveTimeout = IDLE_MS;
-    server.maxConnections = MAX_CONNECTIONS;
-    server.on('connection', (socket) => this.#connections.add(socket));
-    server.on('request', (request, response) => void this.#serve(request, response));
+  async #start(): Promise<KeyedServer> {
+    const place = { command: 'the gateway', host: '127.0.0.1', port: 0, hosts: [], key: null };
+    const options = { ...place, limits: this.#limits, connections: this.#connections };
+    const server = await openKeyedServer(options, { answer: this.#serve.bind(this), refuse });
     // An attempt that waits for its program keeps this process alive; a listener without one does not.
     server.unref();
-    return listen(server, { host: '127.0.0.1', port: 0 });
+    return server;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    try {
-      checkSender(request.headers, await this.#listen());
-      const endpoint = this.#find(keyOf(request.headers));
-      if (!this.#connections.claim(request.socket, endpoint)) throw tooMuch('connections');
-      await this.#answer(endpoint, request, response);
-    } catch (error) {
-      await discardBody(request);
-      refuse(response, error);
-    }
+  async #serve(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void> {
+    access.checkHost(request);
+    if (request.headers.origin !== undefined)
+      throw new HttpRefusal(403, 'the gateway answers programs, not pages of a browser');
+    const endpoint = this.#find(keyOf(request.headers));
+    if (!this.#connections.claim(request.socket, endpoint)) throw tooMuch('connections');
+    await this.#answer(endpoint, request, response);
   }
 
   async #answer(endpoint: OpenEndpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (endpoint.requests >= MAX_REQUESTS) throw tooMuch('requests at once');
     endpoint.requests += 1;
     try {
-      const path = pathOf(request);
+      const path = callPath(request);
       await endpoint.bodies.hold(request, (asked) => answer(endpoint, { ...asked, path }, response));
     } catch (error) {
       if (error instanceof HttpRefusal && error.code === BODY_TOO_LARGE) endpoint.handler.onTooLong();
@@ -160,25 +146,15 @@ export class Gateway {
 /** This process's. */
 export const gateway = new Gateway();
 
-/** A page in a browser names itself, or another host that it made point here. */
-function checkSender({ host, origin }: IncomingHttpHeaders, port: number): void {
-  const names = loopbackHosts(port);
-  if (!names.includes(host ?? ''))
+function callPath(request: IncomingMessage): string {
+  const path = pathOf(request);
+  if (path !== RESULT_PATH && findDialect(path) === null)
     throw new HttpRefusal(
-      403,
-      `the gateway answers to ${names.join(', ')}, got the host ${JSON.stringify(host ?? '')}`,
+      404,
+      `the gateway has no ${path.slice(0, 100)}; POST to a model's API below /v1, or to ${RESULT_PATH}`,
     );
-  if (origin !== undefined) throw new HttpRefusal(403, 'the gateway answers programs, not pages of a browser');
-}
-
-/** Compared as it was sent: nothing is decoded, and no `..` is followed. */
-function pathOf({ method, url = '' }: IncomingMessage): string {
-  const [path = ''] = url.split('?');
-  if (method === 'POST' && (path === RESULT_PATH || (CALL_PATH.test(path) && findDialect(path) !== null))) return path;
-  throw new HttpRefusal(
-    404,
-    `the gateway has no ${method} ${path.slice(0, 100)}; POST to a model's API below /v1, or to ${RESULT_PATH}`,
-  );
+  checkMethod(path, request.method ?? '', ['POST']);
+  return path;
 }
 
 async function answer(
@@ -204,14 +180,10 @@ async function answer(
   await writeReply(response, await handler.answer({ ...asked, signal: gone.signal }));
 }
 
-/** Errors have OpenAI's form; a client that is gone is told nothing. */
-function refuse(response: ServerResponse, error: unknown): void {
-  if (!(error instanceof HttpRefusal) || response.headersSent || response.destroyed) {
-    response.destroy();
-    return;
-  }
-  const headers = { 'content-type': 'application/json', connection: 'close', 'x-should-retry': 'false' };
-  response.writeHead(error.status, headers).end(JSON.stringify({ error: error.error }));
+/** Errors have OpenAI's form. A call that its attempt gave up is told nothing. */
+function refuse(error: unknown, _request: IncomingMessage, response: ServerResponse): void {
+  if (!(error instanceof HttpRefusal)) return void response.destroy();
+  writeRefusal(error, response, { connection: 'close', 'x-should-retry': 'false' });
 }
 
 function tooMuch(of: string): HttpRefusal {

@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
 import { LOOPBACK_NAMES } from '../../core/names/addresses.ts';
-import { BODY_TOO_LARGE, MAX_BODY_BYTES, MAX_DEPTH } from '../../core/contract/wire-constants.ts';
+import { type FailureType, TemperError, WorkFailed } from '../../core/contract/failures.ts';
+import { BODY_TOO_LARGE, INTERNAL_ERROR, MAX_BODY_BYTES, MAX_DEPTH } from '../../core/contract/wire-constants.ts';
 import type { ModelReply } from '../dialects/answer-request.ts';
 
 /** A client sees a refusal only once all that it sends was taken; for this much it is. */
@@ -24,9 +25,29 @@ export class HttpRefusal extends Error {
 
   /** The error in OpenAI's form. */
   get error(): { message: string; type: string; code: string | null; param: null } {
-    const type = this.status === 401 ? 'authentication_error' : 'invalid_request_error';
+    const type =
+      this.status === 401 ? 'authentication_error' : this.status >= 500 ? 'server_error' : 'invalid_request_error';
     return { message: this.message, type, code: this.code, param: null };
   }
+}
+
+const STATUS: Partial<Record<FailureType, number>> = {
+  BadConfig: 422,
+  StoreUnavailable: 503,
+  SourceUnavailable: 503,
+  StoreCorrupt: 500,
+  StepConflict: 409,
+  LaterVersion: 409,
+};
+
+/** Any error as an answer of `command`, with nothing of the machine for an error that nobody expected. */
+export function refusalOf(error: unknown, command: string): HttpRefusal {
+  if (error instanceof HttpRefusal) return error;
+  if (error instanceof WorkFailed) return new HttpRefusal(409, error.message, 'failed');
+  if (error instanceof TemperError && STATUS[error.type] !== undefined)
+    return new HttpRefusal(STATUS[error.type]!, error.message, error.type);
+  console.error(error);
+  return new HttpRefusal(500, `${command} failed on this request; its terminal says more`, INTERNAL_ERROR);
 }
 
 /** Resolves to the port. */
@@ -148,6 +169,11 @@ export async function discardBody(request: IncomingMessage): Promise<void> {
   } catch {
     // The client is gone.
   }
+}
+
+/** In OpenAI's form. */
+export function writeRefusal({ status, error }: HttpRefusal, response: ServerResponse, headers = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify({ error }));
 }
 
 /** No faster than its client reads. */

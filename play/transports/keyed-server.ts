@@ -1,10 +1,10 @@
-/** HTTP servers whose clients have a key: who gets in, and limits of time and connections. Handlers write the answers. */
+/** HTTP servers whose clients have a key: who gets in, limits of time and connections, and how a request fails. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { badConfig } from '../../core/contract/failures.ts';
 import { LOOPBACK_NAMES } from '../../core/names/addresses.ts';
 import { Connections } from './gateway-connections.ts';
-import { HttpRefusal, isSameSecret, keyOf, listen } from './http-server.ts';
+import { discardBody, HttpRefusal, isSameSecret, keyOf, listen } from './http-server.ts';
 
 export interface KeyedServerOptions {
   /** Names the server in messages: `temper serve`. */
@@ -13,45 +13,57 @@ export interface KeyedServerOptions {
   readonly port: number;
   /** Names under which clients may address it, besides those of loopback. */
   readonly hosts: readonly string[];
-  readonly key: string;
-  /** 16,384 by default. */
-  readonly maxConnections?: number;
+  /** Null: each client has one of its own, which the handler checks. */
+  readonly key: string | null;
+  /** In place of those below. */
+  readonly limits?: Partial<Limits>;
+  /** By default, those of a burst of clients get some time to send their keys. */
+  readonly connections?: Connections;
   /** Advice to a person if the port is taken; by default, about flags. */
   readonly remedy?: string;
 }
 
 export interface KeyedServer {
   readonly port: number;
+  /** Lets the process end while it listens. */
+  unref(): void;
   close(): Promise<void>;
 }
 
-type Serve = (request: IncomingMessage, response: ServerResponse, access: Access) => Promise<void>;
+export interface KeyedHandler {
+  /** Writes the answer, or throws. */
+  answer(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void>;
+  /** Writes the answer to a request that failed: all that was sent was taken, and nothing is written yet. */
+  refuse(error: unknown, request: IncomingMessage, response: ServerResponse): Promise<void> | void;
+}
 
-const HEADERS_TIMEOUT_MS = 10_000;
-/** Interval of the check for requests that take too long. */
-const CHECK_MS = 1000;
-const REQUEST_TIMEOUT_MS = 120_000;
-const KEEP_ALIVE_MS = 75_000;
-/** Limit for a connection whose client reads nothing. No answer takes as long. */
-const STALLED_MS = 600_000;
-/** More than the engine lets wait; one more would be hung up without an answer. */
-const MAX_CONNECTIONS = 16_384;
+const LIMITS = {
+  headersTimeout: 10_000,
+  requestTimeout: 120_000,
+  keepAliveTimeout: 75_000,
+  /** Interval of the check for requests that take too long. */
+  connectionsCheckingInterval: 1000,
+  /** For a connection whose client reads nothing. No answer takes as long. */
+  timeout: 600_000,
+  /** More than the engine lets wait; one more would be hung up without an answer. */
+  maxConnections: 16_384,
+};
+
+export type Limits = typeof LIMITS;
 /** A burst of clients gets so long to send its keys, before the oldest connections without one give way. */
 const GRACE_MS = 1000;
 
-/** `serve` writes every answer, refusals included, and never rejects. */
-export async function openKeyedServer(options: KeyedServerOptions, serve: Serve): Promise<KeyedServer> {
-  const connections = new Connections(GRACE_MS);
+export async function openKeyedServer(options: KeyedServerOptions, handler: KeyedHandler): Promise<KeyedServer> {
+  const { connections = new Connections(GRACE_MS) } = options;
   const access = new Access(options, connections);
-  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
-  const times = { ...limits, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: CHECK_MS };
-  const server = createServer(times, (request, response) => void serve(request, response, access));
-  server.maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
+  const limits = { ...LIMITS, ...options.limits };
+  const server = createServer(limits, (request, response) => void serve(handler, request, response, access));
+  Object.assign(server, { timeout: limits.timeout, maxConnections: limits.maxConnections });
   server.on('connection', (socket) => connections.add(socket));
-  server.setTimeout(STALLED_MS);
   const port = await listenOn(server, options);
   return {
     port,
+    unref: () => server.unref(),
     async close() {
       const closed = once(server, 'close');
       server.close();
@@ -61,11 +73,29 @@ export async function openKeyedServer(options: KeyedServerOptions, serve: Serve)
   };
 }
 
+async function serve(
+  handler: KeyedHandler,
+  request: IncomingMessage,
+  response: ServerResponse,
+  access: Access,
+): Promise<void> {
+  // Writes after the client has gone have no reader.
+  response.on('error', () => undefined);
+  try {
+    await handler.answer(request, response, access);
+  } catch (error) {
+    // On a connection that ends with the answer, what is not taken would take the refusal along.
+    if (!response.headersSent) await discardBody(request);
+    if (response.headersSent || response.destroyed) response.destroy();
+    else await handler.refuse(error, request, response);
+  }
+}
+
 async function listenOn(server: Server, options: KeyedServerOptions): Promise<number> {
   const { command, host, port, remedy = 'pass another --port or --host' } = options;
   try {
     // The backlog is as large as the limit: the system resets connections beyond it.
-    return await listen(server, { host, port, backlog: MAX_CONNECTIONS });
+    return await listen(server, { host, port, backlog: LIMITS.maxConnections });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const rule = `${command} must be able to listen on ${host}, port ${port}, but the system refused (${code})`;
@@ -77,7 +107,7 @@ async function listenOn(server: Server, options: KeyedServerOptions): Promise<nu
 export class Access {
   readonly #command: string;
   readonly #names: ReadonlySet<string>;
-  readonly #key: string;
+  readonly #key: string | null;
   readonly #connections: Connections;
 
   constructor({ command, hosts, key }: KeyedServerOptions, connections: Connections) {
@@ -93,13 +123,13 @@ export class Access {
     if (this.#names.has(name)) return;
     throw new HttpRefusal(
       403,
-      `Host must be one of ${[...this.#names].join(', ')}, got ${JSON.stringify(name.slice(0, 80))}; use one of these, or start ${this.#command} with --allow-host`,
+      `Host must be one of ${[...this.#names].join(', ')}, got ${JSON.stringify(name.slice(0, 80))}; use one of these${this.#key === null ? '' : `, or start ${this.#command} with --allow-host`}`,
       'host',
     );
   }
 
   checkKey(request: IncomingMessage): void {
-    if (isSameSecret(keyOf(request.headers), this.#key)) return this.keep(request);
+    if (this.#key !== null && isSameSecret(keyOf(request.headers), this.#key)) return this.keep(request);
     throw new HttpRefusal(
       401,
       `the key must be the one that ${this.#command} was started with; send it as "Authorization: Bearer KEY" or "x-api-key: KEY"`,
@@ -116,6 +146,18 @@ export class Access {
 /** Some clients behind a proxy send the whole address. Invalid addresses match nothing. */
 export function pathOf({ url = '/' }: IncomingMessage): string {
   return URL.canParse(url, 'http://front') ? new URL(url, 'http://front').pathname : url;
+}
+
+/** Of those at a path. HEAD is answered as GET. Null if the path has none. */
+export function findByMethod<T extends { readonly method: string }>(
+  path: string,
+  { method = 'GET' }: IncomingMessage,
+  atPath: readonly T[],
+): T | null {
+  const found = atPath.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
+  const methods = atPath.map((each) => each.method);
+  if (found === undefined && methods.length > 0) checkMethod(path, method, methods);
+  return found ?? null;
 }
 
 export function checkMethod(path: string, method: string, methods: readonly string[]): void {

@@ -109,11 +109,11 @@ export const CLI: readonly Mutant[] = [
     ['a preview uses the link to temper ui up', "return method !== 'GET' || ", "return method !== 'GET' && "],
   ]),
   ...breaking('cli/ui/server/server.ts', 'test/cli/ui/admission.test.ts', [
-    ['a page of another site acts in temper ui', '      checkOrigin(request);\n', ''],
+    ['a page of another site acts in temper ui', '    checkOrigin(request);\n', ''],
     [
       'temper ui --read-only acts',
       'if (endpoint.isAction && this.#options.isReadOnly)',
-      'if (endpoint.isAction && method !== "POST")',
+      'if (endpoint.isAction && endpoint.method !== "POST")',
     ],
   ]),
   ...breaking('cli/ui/actions/answer-action.ts', 'test/cli/ui/actions.test.ts', [

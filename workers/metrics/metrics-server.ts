@@ -1,14 +1,7 @@
 /** `GET /metrics` for Prometheus, behind a key. */
 import { METRICS_KEY_VARIABLE } from '../../core/contract/wire-constants.ts';
-import { HttpRefusal, writeReply } from '../../play/transports/http-server.ts';
-import {
-  checkMethod,
-  openKeyedServer,
-  pathOf,
-  type Access,
-  type KeyedServer,
-} from '../../play/transports/keyed-server.ts';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HttpRefusal, refusalOf, writeRefusal } from '../../play/transports/http-server.ts';
+import { checkMethod, openKeyedServer, pathOf, type KeyedServer } from '../../play/transports/keyed-server.ts';
 import { PROMETHEUS } from './exposition.ts';
 import type { TemperConfig } from '../config/config.ts';
 
@@ -39,32 +32,21 @@ export function serveMetrics(
     command: 'the metrics server',
     hosts: [],
     key,
-    maxConnections: MAX_CONNECTIONS,
+    limits: { maxConnections: MAX_CONNECTIONS },
     remedy: 'set another metrics.port or metrics.host in temporal.config.ts, or pass another --metrics-port',
   };
-  return openKeyedServer(options, (request, response, access) => answer(request, response, access, shared));
-}
-
-/** The name in `Host` is free: Prometheus may find this machine by any, and no web page can send the key. */
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  access: Access,
-  collect: () => Promise<string>,
-): Promise<void> {
-  response.on('error', () => undefined);
-  try {
-    const path = pathOf(request);
-    if (path !== PATH) throw new HttpRefusal(404, `the only path is ${PATH}`, 'not_found');
-    access.checkKey(request);
-    checkMethod(path, request.method ?? 'GET', ['GET', 'HEAD']);
-    const text = await collect();
-    response.writeHead(200, { 'content-type': PROMETHEUS }).end(text);
-  } catch (error) {
-    const refusal = error instanceof HttpRefusal ? error : new HttpRefusal(500, String(error));
-    const headers = { 'content-type': 'application/json' };
-    await writeReply(response, { status: refusal.status, headers, json: { error: refusal.error } });
-  }
+  return openKeyedServer(options, {
+    /** The name in `Host` is free: Prometheus may find this machine by any, and no web page can send the key. */
+    async answer(request, response, access) {
+      const path = pathOf(request);
+      if (path !== PATH) throw new HttpRefusal(404, `the only path is ${PATH}`, 'not_found');
+      access.checkKey(request);
+      checkMethod(path, request.method ?? 'GET', ['GET', 'HEAD']);
+      const text = await shared();
+      response.writeHead(200, { 'content-type': PROMETHEUS }).end(text);
+    },
+    refuse: (error, _, response) => writeRefusal(refusalOf(error, options.command), response),
+  });
 }
 
 export function shareCalls(collect: () => Promise<string>): () => Promise<string> {

@@ -9,10 +9,10 @@ import {
 } from '../../play/dialects/answer-request.ts';
 import {
   BodyRoom,
-  discardBody,
   HttpRefusal,
   isSameSecret,
   keyOf,
+  refusalOf,
   writeReply,
 } from '../../play/transports/http-server.ts';
 import {
@@ -26,6 +26,7 @@ import {
 import { FEEDBACK_PATH, SERVE_KEY_HEADER } from './recording/feedback-endpoint.ts';
 
 export interface ServingOptions extends Omit<KeyedServerOptions, 'command'> {
+  readonly key: string;
   /** Names that `/v1/models` lists. */
   readonly models: readonly string[];
   /** Answers of `/v1/responses`, by id. */
@@ -48,10 +49,13 @@ export interface FeedbackOptions {
 const MAX_HELD_BYTES = 512 * 1024 ** 2;
 
 export function openServingHttp(options: ServingOptions): Promise<KeyedServer> {
+  const place = { ...options, command: 'temper serve' };
   const handler = new RequestHandler(options);
-  return openKeyedServer({ ...options, command: 'temper serve' }, (request, response, access) =>
-    handler.serve(request, response, access),
-  );
+  return openKeyedServer(place, {
+    answer: (request, response, access) => handler.answer(request, response, access),
+    refuse: (error, request, response) =>
+      writeReply(response, refuse(pathOf(request), refusalOf(error, place.command))),
+  });
 }
 
 class RequestHandler {
@@ -63,26 +67,18 @@ class RequestHandler {
     this.#bodies = new BodyRoom(options.maxHeldBytes ?? MAX_HELD_BYTES);
   }
 
-  async serve(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void> {
+  async answer(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void> {
     const path = pathOf(request);
+    access.checkHost(request);
+    const { feedback } = this.#options;
+    const isRating = path === FEEDBACK_PATH && feedback !== undefined;
+    const found = isRating ? await this.#rate(request, access, feedback) : this.#find(request, path, access);
+    if (found !== null) return writeReply(response, json(found));
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    // Writes after the client has gone have no reader.
-    response.on('error', () => gone.abort());
-    try {
-      access.checkHost(request);
-      const { feedback } = this.#options;
-      const isRating = path === FEEDBACK_PATH && feedback !== undefined;
-      const found = isRating ? await this.#rate(request, access, feedback) : this.#find(request, path, access);
-      if (found === null) await this.#ask(request, response, gone.signal);
-      else await writeReply(response, json(found));
-    } catch (error) {
-      // On a connection that ends with the answer, what is not taken would take the refusal along.
-      if (!response.headersSent) await discardBody(request);
-      if (gone.signal.aborted) return;
-      if (response.headersSent) response.destroy();
-      else await writeReply(response, refuse(path, error));
-    }
+    await this.#bodies.hold(request, async (asked) =>
+      writeReply(response, await this.#options.answer({ ...asked, path, signal: gone.signal })),
+    );
   }
 
   /** Null if the model must be asked. */
@@ -147,13 +143,6 @@ class RequestHandler {
     kept.forget(id);
     return { id, object: 'response', deleted: true };
   }
-
-  async #ask(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const path = pathOf(request);
-    await this.#bodies.hold(request, async (asked) =>
-      writeReply(response, await this.#options.answer({ ...asked, path, signal })),
-    );
-  }
 }
 
 /** Lists models as both OpenAI and Anthropic do. */
@@ -171,13 +160,7 @@ function json(body: object, status = 200): ModelReply {
   return { status, headers: { 'content-type': 'application/json' }, json: body };
 }
 
-function refuse(path: string, error: unknown): ModelReply {
-  const dialect = findDialect(path) ?? DEFAULT_DIALECT;
-  if (error instanceof HttpRefusal) {
-    const refused = json(dialect.writeError(error.error), error.status);
-    return error.status === 429 ? { ...refused, headers: { ...refused.headers, 'retry-after': '1' } } : refused;
-  }
-  const message = 'temper serve failed on this request; its terminal says more';
-  console.error(error);
-  return json(dialect.writeError({ message, type: 'EngineFailed', code: 'internal', param: null }), 500);
+function refuse(path: string, { status, error }: HttpRefusal): ModelReply {
+  const refused = json((findDialect(path) ?? DEFAULT_DIALECT).writeError(error), status);
+  return status === 429 ? { ...refused, headers: { ...refused.headers, 'retry-after': '1' } } : refused;
 }

@@ -1,8 +1,12 @@
 /** The HTTP server of `temper ui`: who gets in, limits, and the form of answers. Its endpoints are data. */
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BodyRoom, discardBody, HttpRefusal, writeReply } from '../../../play/transports/http-server.ts';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { BodyRoom, HttpRefusal, refusalOf, writeReply } from '../../../play/transports/http-server.ts';
 import {
   checkMethod,
+  findByMethod,
   openKeyedServer,
   pathOf,
   type Access,
@@ -11,10 +15,7 @@ import {
 import type { KeyedPlace } from '../../command-line/keyed-place.ts';
 import type { PageFiles } from '../../pages/page-files.ts';
 import { Admission, checkJson, checkOrigin, NEW_LINK } from './admission.ts';
-import { chooseEncoding, jsonBody, type Body, compress } from './compress.ts';
 import { HTML_TYPE, messagePage, PAGE, SAFE_HEADERS } from './page.ts';
-import { createHash } from 'node:crypto';
-import { type FailureType, TemperError, WorkFailed } from '../../../core/contract/failures.ts';
 import type { ApiError } from '../../../views/api/requests.ts';
 import { NotFound } from '../../../views/context/context.ts';
 
@@ -22,6 +23,7 @@ import { NotFound } from '../../../views/context/context.ts';
 const MAX_BODY_BYTES = 4 * 1024 ** 2;
 const MAX_HELD_BYTES = 64 * 1024 ** 2;
 const MAX_CONNECTIONS = 1024;
+const COMMAND = 'temper ui';
 const API = '/api/';
 const EVENTS_TYPE = 'text/event-stream';
 
@@ -43,9 +45,9 @@ export interface UiServer extends KeyedServer {
 
 export async function openUiServer(options: UiServerOptions): Promise<UiServer> {
   const server = new Server(options);
-  const place = { ...options.place, command: 'temper ui', maxConnections: MAX_CONNECTIONS };
-  const keyed = await openKeyedServer(place, (request, response, access) => server.serve(request, response, access));
-  return { port: keyed.port, close: () => keyed.close(), makeLink: () => server.admission.makeLink() };
+  const place = { ...options.place, command: COMMAND, limits: { maxConnections: MAX_CONNECTIONS } };
+  const keyed = await openKeyedServer(place, { answer: server.answer.bind(server), refuse });
+  return { ...keyed, makeLink: () => server.admission.makeLink() };
 }
 
 class Server {
@@ -58,29 +60,17 @@ class Server {
     this.#options = options;
   }
 
-  async serve(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void> {
-    // Writes after the client has gone have no reader.
-    response.on('error', () => undefined);
+  async answer(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void> {
     for (const [name, value] of Object.entries(SAFE_HEADERS)) response.setHeader(name, value);
     response.setHeader('cache-control', 'no-store');
-    try {
-      access.checkHost(request);
-      checkOrigin(request);
-      await this.#serve(request, response, access);
-    } catch (error) {
-      if (response.headersSent) return void response.destroy();
-      await discardBody(request);
-      await refuse(request, response, error);
-    }
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse, access: Access): Promise<void> {
+    access.checkHost(request);
+    checkOrigin(request);
     const path = pathOf(request);
     const { localPort: port = 0 } = request.socket;
     if (path === '/health') return writeJson(request, response, 200, { status: 'ok' });
     if (this.admission.isOpening(path)) return this.#open(request, response, path, port);
     const inner = this.admission.admit(request, access, port);
-    if (inner.startsWith(API)) return this.#answer(request, response, inner.slice(API.length));
+    if (inner.startsWith(API)) return this.#answerApi(request, response, inner.slice(API.length));
     checkMethod(inner, request.method ?? 'GET', ['GET', 'HEAD']);
     if (inner === '/') return writeHtml(response, 200, PAGE);
     await this.#sendAsset(request, response, inner);
@@ -112,16 +102,15 @@ class Server {
     response.writeHead(200, { ...headers, 'content-length': bytes.length, ...encodingHeader(encoding) }).end(bytes);
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
-    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
+  async #answerApi(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     const { searchParams: query } = new URL(request.url ?? '/', 'http://front');
     const atPath = this.#options.endpoints.filter((each) => each.path === path);
-    const endpoint = atPath.find((each) => each.method === method);
-    if (endpoint === undefined) {
-      checkMethod(path, method, atPath.length > 0 ? atPath.map((each) => each.method) : ['GET']);
+    const endpoint = findByMethod(path, request, atPath);
+    if (endpoint === null) {
+      checkMethod(path, request.method ?? 'GET', ['GET', 'HEAD']);
       return writeJson(request, response, 200, await this.#options.answerView(path, query));
     }
-    if (method === 'POST') checkJson(request);
+    if (endpoint.method === 'POST') checkJson(request);
     if (endpoint.isAction && this.#options.isReadOnly)
       throw new HttpRefusal(403, 'temper ui was started with --read-only; start it without to act', 'read_only');
     const signal = goneSignal(response);
@@ -141,9 +130,6 @@ function header({ headers }: IncomingMessage, name: string): string | undefined 
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
 }
-
-const encodingOf = (request: IncomingMessage): Body['encoding'] =>
-  chooseEncoding(header(request, 'accept-encoding') ?? '');
 
 const encodingHeader = (encoding: string | null) => (encoding === null ? {} : { 'content-encoding': encoding });
 
@@ -168,11 +154,14 @@ function writeHtml(response: ServerResponse, status: number, text: string): void
 }
 
 /** A person's browser gets a page, everything else JSON. */
-async function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): Promise<void> {
-  const refusal = describeRefusal(error);
+async function refuse(error: unknown, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const isUnknown = error instanceof NotFound;
+  const { status, message, code } = isUnknown
+    ? new HttpRefusal(404, error.message, 'not_found')
+    : refusalOf(error, COMMAND);
   const isPage = header(request, 'accept')?.includes('text/html') === true && !pathOf(request).includes(API);
-  if (isPage) return writeHtml(response, refusal.status, messagePage('Temper', refusal.message));
-  await writeJson(request, response, refusal.status, apiError(refusal));
+  if (isPage) return writeHtml(response, status, messagePage('Temper', message));
+  await writeJson(request, response, status, { error: { message, code } } satisfies ApiError);
 }
 
 /** Script and style of the page, compressed once, and kept by browsers until they change. */
@@ -204,35 +193,37 @@ function createAsset(type: string, text: string): Asset {
   };
 }
 
-interface Refusal {
-  readonly status: number;
-  readonly message: string;
-  readonly code: string | null;
+const zip = promisify(gzip);
+
+/** Below it, compressing takes longer than sending. */
+const LEAST_BYTES = 1400;
+
+/** Of an answer, compressed if the client takes it so. */
+interface Body {
+  readonly bytes: Buffer;
+  readonly encoding: 'gzip' | null;
 }
 
-const STATUS: Partial<Record<FailureType, number>> = {
-  BadConfig: 422,
-  StoreUnavailable: 503,
-  SourceUnavailable: 503,
-  StoreCorrupt: 500,
-  StepConflict: 409,
-  LaterVersion: 409,
-};
-
-/** Errors as answers: status and text, and nothing of the machine for an error that nobody expected. */
-function describeRefusal(error: unknown): Refusal {
-  if (error instanceof HttpRefusal) return error;
-  const { message } = error as Error;
-  if (error instanceof NotFound) return { status: 404, message, code: 'not_found' };
-  if (error instanceof WorkFailed) return { status: 409, message, code: 'failed' };
-  if (error instanceof TemperError && STATUS[error.type] !== undefined)
-    return { status: STATUS[error.type]!, message, code: error.type };
-  console.error(error);
-  return { status: 500, message: 'temper ui failed on this request; its terminal says more', code: 'internal' };
+function encodingOf(request: IncomingMessage): Body['encoding'] {
+  const parts = (header(request, 'accept-encoding') ?? '').split(',').map((part) => part.trim().toLowerCase());
+  const takes = parts.some((part) => part === 'gzip' || (part.startsWith('gzip;') && !/;\s*q=0(\.0*)?$/.test(part)));
+  return takes ? 'gzip' : null;
 }
 
-function apiError({ message, code }: Refusal): ApiError {
-  return { error: { message, code } };
+const made = new WeakMap<object, Map<Body['encoding'], Promise<Body>>>();
+
+/** An answer that several clients wait for is written and compressed once. */
+export function jsonBody(value: object, wanted: Body['encoding']): Promise<Body> {
+  const bodies = made.get(value) ?? new Map<Body['encoding'], Promise<Body>>();
+  made.set(value, bodies);
+  const body = bodies.get(wanted) ?? compress(Buffer.from(JSON.stringify(value)), wanted);
+  bodies.set(wanted, body);
+  return body;
+}
+
+async function compress(bytes: Buffer, wanted: Body['encoding']): Promise<Body> {
+  const encoding = bytes.length < LEAST_BYTES ? null : wanted;
+  return { bytes: encoding === null ? bytes : await zip(bytes), encoding };
 }
 
 /** Endpoints of `temper ui` as data. */

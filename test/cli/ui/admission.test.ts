@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { jsonBody } from '../../../cli/ui/server/compress.ts';
+import { jsonBody } from '../../../cli/ui/server/server.ts';
 import { complaintIn } from '../run-cli.ts';
 import { temporaryProject, writeFixtureRun } from '../fixture-store.ts';
 import { KEY, serveUi, type ServedUi } from './served-ui.ts';

@@ -21,7 +21,7 @@ const silent: ServingOptions['answer'] = () => Promise.reject(new Error('nothing
 
 async function openServing(
   answer: ServingOptions['answer'],
-  limits: Pick<ServingOptions, 'maxHeldBytes' | 'maxConnections'> = {},
+  limits: Pick<ServingOptions, 'maxHeldBytes' | 'limits'> = {},
 ): Promise<number> {
   const kept = { answer: () => null, forget: () => undefined };
   const options = { host: '127.0.0.1', port: 0, hosts: ['models.internal'], key: KEY, models: ['demo'], kept };
@@ -139,7 +139,7 @@ async function crowd(port: number, count: number): Promise<Socket[]> {
 }
 
 test('one process without the key holds every connection; clients that have it are answered, and keep theirs', async () => {
-  const port = await openServing(silent, { maxConnections: 300 });
+  const port = await openServing(silent, { limits: { maxConnections: 300 } });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
   const askKept = async (): Promise<number | undefined> => {
