@@ -1,6 +1,7 @@
 /** Actions on a run: first the server says what will happen, then it is done. */
 import { Fragment } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { applyChanges, rangeOf, settingOf, SETTINGS } from '../../core/rules/settings.ts';
 import type {
   ActionField,
   ActionForm,
@@ -9,13 +10,12 @@ import type {
   Made,
   ServerInfo,
 } from '../../views/api/requests.ts';
-import type { RunRow } from '../../views/api/run-views.ts';
+import type { RunRow, RunView } from '../../views/api/run-views.ts';
 import { markOld, postAction, useData, useRunRow } from '../data.ts';
 import { pathTo } from '../location.ts';
 import { formOf, readActionForm, type FormValues } from './action-fields.ts';
 import { ActionButtons, focusWhenShown, type ActionStage } from './action-buttons.tsx';
 import { Dialog } from './dialog.tsx';
-import { SettingChoice } from './setting-choice.tsx';
 import { CopyButton, Notice } from './small.tsx';
 
 /** The action, and the part of its input that is known. */
@@ -220,5 +220,39 @@ function MadeLink({ made }: { made: Made | undefined }) {
     <p>
       <a href={`#${path}`}>{attempt === undefined ? `Open ${run}` : 'Open the replay'}</a>
     </p>
+  );
+}
+
+interface SettingChoiceProps {
+  readonly run: string;
+  /** Lines of the form, `learningRate=1e-5`. */
+  readonly lines: string;
+  readonly onLines: (lines: string) => void;
+}
+
+/** The settings that a run takes while it is in progress, each with its range. A chosen one is a new line, with its value. */
+function SettingChoice({ run, lines, onLines }: SettingChoiceProps) {
+  const view = useData<RunView>(`runs/${encodeURIComponent(run)}`).value;
+  if (view === null) return null;
+  const now = applyChanges(view.config, view.changes);
+  const add = (line: string): void => {
+    const isThere = lines.split('\n').some((other) => other.startsWith(line.slice(0, line.indexOf('=') + 1)));
+    if (!isThere) onLines([lines.trimEnd(), line].filter((part) => part !== '').join('\n'));
+  };
+  return (
+    <label>
+      <span>Add a setting</span>
+      <select value="" onChange={({ currentTarget }) => add(currentTarget.value)}>
+        <option value="">choose one</option>
+        {SETTINGS.map((setting) => {
+          const value = settingOf(now, setting);
+          return (
+            <option key={setting} value={`${setting}=${value ?? ''}`}>
+              {setting}, now {value ?? 'none'}: {rangeOf(setting)}
+            </option>
+          );
+        })}
+      </select>
+    </label>
   );
 }

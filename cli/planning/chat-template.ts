@@ -4,7 +4,7 @@ import { badConfig } from '../../core/contract/failures.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
 import { MAX_CHAT_TEMPLATE_BYTES } from '../../core/contract/wire-constants.ts';
 import { hashBytes } from '../../store/bytes/sha256.ts';
-import { checkChatTemplate } from '../../workers/python/check-chat-template.ts';
+import { checkChatTemplate } from '../../workers/python/check-inputs.ts';
 import type { Output } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { isBuiltIn } from '../../workers/base-models/base-model.ts';
@@ -50,7 +50,8 @@ export async function proveChatTemplate(
   const local = await findLocalModel(baseModel, models, environment);
   if (local === null) return false;
   const file = template?.file ?? null;
-  const { gaps, readsClock } = await checkChatTemplate({ baseModel, ...local, file }, programContext(environment));
+  const tried = { baseModel, ...local, templateFile: file };
+  const { gaps, readsClock } = await checkChatTemplate(tried, programContext(environment));
   // Requests that a template cannot write are refused by name; a model's own gaps are shown by temper doctor model.
   if (file !== null) for (const gap of gaps) environment.output.errorLine(`note: the chat template ${file}: ${gap}`);
   return readsClock;

@@ -5,7 +5,7 @@ import type { SupervisedConfig } from '../../core/contract/contract.ts';
 import { planRendering, SUPERVISED } from '../../core/rules/supervised.ts';
 import { blobRef } from '../../store/bytes/sha256.ts';
 import { readWhole, textIn } from '../command-line/files.ts';
-import { checkExamples, type ExampleFacts } from '../../workers/python/check-examples.ts';
+import { checkExamples, type ExampleFacts } from '../../workers/python/check-inputs.ts';
 import type { CommandEnvironment } from '../command-line/command.ts';
 import { plural } from '../../core/reports/format.ts';
 import type { Output } from '../terminal/output.ts';

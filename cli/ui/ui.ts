@@ -13,7 +13,8 @@ import { readPageFiles } from '../pages/page-files.ts';
 import { printJson, type Output } from '../terminal/output.ts';
 import { ActionDesk } from './actions/answer-action.ts';
 import { ACTION_FORMS } from './actions/forms.ts';
-import { actLater } from './acting.ts';
+import type { UiChat } from './chat/chat.ts';
+import type { Engines, EnginesOptions } from './chat/engines.ts';
 import { DEFAULT_UI_PORT, type UiContext } from './command.ts';
 import { uiEndpoints } from './endpoints.ts';
 import { exportStore } from './export-store.ts';
@@ -108,6 +109,25 @@ async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): 
     // An index that is being made ends with the next group.
     await Promise.all([acting.close(), views.index.close(), feed.close(), temporal.close()]);
   }
+}
+
+interface Acting {
+  readonly engines: Engines;
+  readonly chat: UiChat;
+}
+
+/** Chats and their engines, which take 30 MB: they are loaded when one is first asked for. */
+function actLater(options: EnginesOptions): { open(): Promise<Acting>; close(): Promise<void> } {
+  let opened: Promise<Acting> | null = null;
+  const load = async (): Promise<Acting> => {
+    const [{ Engines: Own }, { createChat }] = await Promise.all([
+      import('./chat/engines.ts'),
+      import('./chat/chat.ts'),
+    ]);
+    const engines = new Own(options);
+    return { engines, chat: createChat(options, engines) };
+  };
+  return { open: () => (opened ??= load()), close: async () => (await opened)?.engines.close() };
 }
 
 interface Told {

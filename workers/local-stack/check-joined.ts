@@ -45,24 +45,17 @@ export function checkJoined(
   folders: ProjectFolders,
 ): void {
   checkGpuWorker(stack, asked.overrides ?? {});
-  checkJoinedPorts(stack, asked);
+  const ports = [
+    ['--ui-port', asked.uiPort, stack.uiUrl, 'UI'],
+    ['--engine-port', asked.enginePort, stack.engineUrl, 'engine'],
+    ['--metrics-port', asked.metricsPort, stack.metricsUrl ?? null, 'metrics'],
+  ] as const;
+  for (const [flag, port, url, what] of ports)
+    if (port != null && (url === null || new URL(url).port !== String(port)))
+      throw runsAlready(flag, url === null ? `without ${what}` : `with its ${what} at ${url}`);
   const wanted = { store: storeUri(config.store, folders), engine: config.engine.url ?? stack.engineUrl };
   if (stack.storeUri !== wanted.store) throw otherStack('store', stack.storeUri, wanted.store);
   if (stack.engineUrl !== wanted.engine) throw otherStack('engine', stack.engineUrl, wanted.engine);
-}
-
-function checkJoinedPorts(
-  stack: Pick<StackDescription, 'uiUrl' | 'engineUrl' | 'metricsUrl'>,
-  { uiPort, enginePort, metricsPort }: Asked,
-): void {
-  if (uiPort != null && !hasPort(stack.uiUrl, uiPort)) throw runsAlready('--ui-port', `with its UI at ${stack.uiUrl}`);
-  if (enginePort != null && !hasPort(stack.engineUrl, enginePort))
-    throw runsAlready('--engine-port', `with its engine at ${stack.engineUrl}`);
-  if (metricsPort != null && !hasPort(stack.metricsUrl ?? null, metricsPort))
-    throw runsAlready(
-      '--metrics-port',
-      stack.metricsUrl ? `with its metrics at ${stack.metricsUrl}` : 'without metrics',
-    );
 }
 
 function checkGpuWorker({ engine }: Pick<StackDescription, 'engine'>, overrides: EngineOverrides): void {
@@ -92,10 +85,6 @@ export function checkAddresses(stack: StackDescription, { engine }: TemperConfig
     throw badConfig(
       `the local stack of this project runs with the Temporal server ${stack.temporalAddress}, this command needs ${server?.address ?? 'one of its own'} (TEMPORAL_ADDRESS or temporal.toml); stop that stack first, or use its server`,
     );
-}
-
-function hasPort(url: string | null, port: number): boolean {
-  return url !== null && new URL(url).port === String(port);
 }
 
 function runsAlready(flag: string, where: string): TemperError {
