@@ -12,7 +12,7 @@ import { lastStepOf } from './curve.ts';
 
 const SHOWN_ATTEMPTS = 5;
 
-/** Without an index, advisories name no attempts. */
+/** Without an index, advisories name no attempts, and no other run is read for forks. */
 type Context = RunContext & { readonly index: AttemptIndex | null };
 
 export async function viewRun(context: Context, run: string): Promise<RunView> {
@@ -88,8 +88,9 @@ async function withAttempts(index: AttemptIndex, run: string, { look, ...advisor
 const MOST_ANCESTORS = 20;
 
 /** Ancestors first, then the run's branches, then its forks. */
-async function viewLineage(context: RunContext, head: RunHead): Promise<LineageNode[]> {
-  const [ancestors, forks] = await Promise.all([readAncestorRuns(context, head), readForks(context, head.run)]);
+async function viewLineage(context: Context, head: RunHead): Promise<LineageNode[]> {
+  const reading = context.index === null ? [] : readForks(context, head.run);
+  const [ancestors, forks] = await Promise.all([readAncestorRuns(context, head), reading]);
   const own = await branchNodes(context, head);
   return [...ancestors.map(nodeOfFork), ...own, ...forks.map(nodeOfFork)];
 }
