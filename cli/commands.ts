@@ -1,53 +1,48 @@
-/** Every command, in the order of help. The definitions are light: each imports its work when it runs. */
-import * as checkpoints from '../operations/checkpoints.ts';
-import * as gc from '../operations/gc.ts';
-import * as production from '../operations/production.ts';
-import * as rewards from '../operations/rewards.ts';
-import { runs, runsCompare } from '../operations/runs.ts';
-import * as steer from '../operations/steer.ts';
-import * as track from '../operations/track.ts';
+/** Every command. Its definition is loaded when it is called or listed, and imports its work when it runs. */
+import { GROUPS } from '../operations/flags.ts';
 import type { Command } from './command-line/command.ts';
-import { toCommands } from './command-line/to-command.ts';
-import { deployCommand } from './deploy/command.ts';
-import { devCommand } from './dev/command.ts';
-import { distillCommand } from './distill/command.ts';
-import { doctorCommand } from './doctor/command.ts';
-import { evalCommand } from './eval/command.ts';
-import { exportCommand } from './export/command.ts';
-import { gpuWorkerCommand } from './gpu-worker/command.ts';
-import { initCommand } from './init/command.ts';
-import { mcpCommand } from './mcp/command.ts';
-import { reportCommand } from './report/command.ts';
-import { scenariosCommand } from './scenarios/command.ts';
-import { scheduleCommand } from './schedule/command.ts';
-import { serveCommand } from './serve/command.ts';
-import { reviewCommand } from './review/command.ts';
-import { setupCommand } from './setup/command.ts';
-import { showCommand } from './show/command.ts';
-import { trainCommand } from './train/command.ts';
-import { tryCommand } from './try/command.ts';
-import { uiCommand } from './ui/command.ts';
-import { verifyCommand } from './verify/command.ts';
-import { workerCommand } from './worker/command.ts';
 
-/** Under the headings of `temper --help`. */
-export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
-  Start: [initCommand, tryCommand, trainCommand, scheduleCommand],
-  'Make data': [scenariosCommand, distillCommand],
-  Look: [uiCommand, ...toCommands({ runs, runsCompare }), showCommand, reportCommand, ...toCommands(track), mcpCommand],
-  Steer: toCommands(steer),
-  'Use what was trained': [evalCommand, exportCommand, serveCommand, ...toCommands(production), deployCommand],
-  'Take rewards from people': [...toCommands(rewards), reviewCommand],
-  Operate: [
-    doctorCommand,
-    setupCommand,
-    devCommand,
-    workerCommand,
-    gpuWorkerCommand,
-    ...toCommands(checkpoints),
-    verifyCommand,
-    ...toCommands(gc),
-  ],
+/** Commands that are no operations, or do more on a command line than the operation of their name; in the order of help. */
+const OWN: Readonly<Record<string, () => Promise<Command>>> = {
+  init: async () => (await import('./init/command.ts')).initCommand,
+  try: async () => (await import('./try/command.ts')).tryCommand,
+  train: async () => (await import('./train/command.ts')).trainCommand,
+  schedule: async () => (await import('./schedule/command.ts')).scheduleCommand,
+  scenarios: async () => (await import('./scenarios/command.ts')).scenariosCommand,
+  distill: async () => (await import('./distill/command.ts')).distillCommand,
+  ui: async () => (await import('./ui/command.ts')).uiCommand,
+  show: async () => (await import('./show/command.ts')).showCommand,
+  report: async () => (await import('./report/command.ts')).reportCommand,
+  mcp: async () => (await import('./mcp/command.ts')).mcpCommand,
+  eval: async () => (await import('./eval/command.ts')).evalCommand,
+  export: async () => (await import('./export/command.ts')).exportCommand,
+  serve: async () => (await import('./serve/command.ts')).serveCommand,
+  deploy: async () => (await import('./deploy/command.ts')).deployCommand,
+  review: async () => (await import('./review/command.ts')).reviewCommand,
+  doctor: async () => (await import('./doctor/command.ts')).doctorCommand,
+  setup: async () => (await import('./setup/command.ts')).setupCommand,
+  dev: async () => (await import('./dev/command.ts')).devCommand,
+  worker: async () => (await import('./worker/command.ts')).workerCommand,
+  'gpu-worker': async () => (await import('./gpu-worker/command.ts')).gpuWorkerCommand,
+  verify: async () => (await import('./verify/command.ts')).verifyCommand,
 };
 
-export const COMMANDS: readonly Command[] = Object.values(COMMAND_GROUPS).flat();
+/** Null if there is none of this name. */
+export async function loadCommand(name: string): Promise<Command | null> {
+  if (Object.hasOwn(OWN, name)) return OWN[name]!();
+  return (await operationCommands()).find((command) => command.name === name) ?? null;
+}
+
+/** All, in the order of help. */
+export async function listCommands(): Promise<Command[]> {
+  const own = await Promise.all(Object.values(OWN).map((load) => load()));
+  const others = (await operationCommands()).filter(({ name }) => !Object.hasOwn(OWN, name));
+  const placeOf = ({ group }: Command): number => GROUPS.indexOf(group ?? 'Operate');
+  return [...own, ...others].toSorted((a, b) => placeOf(a) - placeOf(b));
+}
+
+async function operationCommands(): Promise<Command[]> {
+  const { OPERATIONS } = await import('../operations/index.ts');
+  const { toCommands } = await import('./command-line/to-command.ts');
+  return toCommands(OPERATIONS);
+}

@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { badConfig } from '../core/contract/failures.ts';
 import { closestName } from '../core/names/closest-name.ts';
-import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
+import { listCommands, loadCommand } from './commands.ts';
 import { EXIT, describeError } from './command-line/errors.ts';
 import type { Command, CommandEnvironment } from './command-line/command.ts';
 import { glossaryLine, helpOf, overview } from './command-line/help.ts';
@@ -35,14 +35,14 @@ async function dispatch(args: readonly string[], { output, ...environment }: Pro
   if (isHelp && asked.length > 0)
     return dispatch([...asked.slice(0, 2), '--help', ...asked.slice(2)], { output, ...environment });
   if (name === undefined || isHelp) {
-    output.line(`${overview(COMMAND_GROUPS, version())}\n${glossaryLine(environment.cwd)}`);
+    output.line(`${overview(await listCommands(), version())}\n${glossaryLine(environment.cwd)}`);
     return EXIT.ok;
   }
   if (name === '--version') {
     output.line(version());
     return EXIT.ok;
   }
-  const { command, args: own } = findCommand(name, rest);
+  const { command, args: own } = await findCommand(name, rest);
   return runCommand(command, own, { ...environment, output, project: findProject(environment.cwd) });
 }
 
@@ -64,8 +64,11 @@ async function runCommand(
 }
 
 /** Finds the command, or the action that the next word names. */
-export function findCommand(name: string, args: readonly string[]): { command: Command; args: readonly string[] } {
-  const command = findNamed(COMMANDS, name);
+export async function findCommand(
+  name: string,
+  args: readonly string[],
+): Promise<{ command: Command; args: readonly string[] }> {
+  const command = (await loadCommand(name)) ?? findNamed(await listCommands(), name);
   const [action, ...rest] = args;
   const { actions } = command;
   if (actions === undefined || action === undefined || action.startsWith('-')) return { command, args };

@@ -8,6 +8,7 @@ import { defineOperation, type Table } from './operation.ts';
 
 export const checkpoints = defineOperation({
   name: 'checkpoints',
+  group: 'Operate',
   summary: "list a run's checkpoints, copy the run to or from another store, or remove weights or the run",
   details: [
     'Without an action it lists the committed steps of RUN, or shows the one that CHECKPOINT names. Needs no server.',

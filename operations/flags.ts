@@ -127,8 +127,21 @@ type ArgumentValue<A extends Argument> = A extends { repeats: true }
     : ArgumentText<A>;
 export type ArgumentValues<All extends Arguments> = { readonly [Name in keyof All]: ArgumentValue<All[Name]> };
 
+/** Headings of `temper --help`, in order. */
+export const GROUPS = [
+  'Start',
+  'Make data',
+  'Look',
+  'Steer',
+  'Use what was trained',
+  'Take rewards from people',
+  'Operate',
+] as const;
+
 export interface Definition<F extends Flags = Flags, A extends Arguments = Arguments> {
   readonly name: string;
+  /** Heading of a command of one word. */
+  readonly group?: (typeof GROUPS)[number];
   readonly summary: string;
   /** Usage after `temper`, if arguments and flags do not show it. */
   readonly usage?: string;

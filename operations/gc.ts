@@ -15,6 +15,7 @@ const DAY_MS = 86_400_000;
 
 export const gc = defineOperation({
   name: 'gc',
+  group: 'Operate',
   summary: 'show what nothing in the store needs any more, or remove it',
   details: [
     'Garbage is: blobs that no run, commit or schedule needs; writes that were never finished, because their writer was',

@@ -81,6 +81,7 @@ export const productionList = defineOperation({
 
 export const production = defineOperation({
   name: 'production',
+  group: 'Use what was trained',
   summary: 'show what temper serve --record kept of a run, with its feedback, or one conversation',
   details: [
     'Counts answers, conversations and feedback by the checkpoint that answered, and lists the newest conversations with',

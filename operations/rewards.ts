@@ -19,6 +19,7 @@ const GIVER_FLAGS = {
 
 export const rewards = defineOperation({
   name: 'rewards',
+  group: 'Take rewards from people',
   summary: 'list the attempts of a run that wait for a reward, oldest first; give rewards',
   details: [
     'Reads the store and needs no server. See temper rewards give for how to give one.',

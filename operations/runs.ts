@@ -6,6 +6,7 @@ import type { FoundRun, FoundRuns } from './results.ts';
 
 export const runs = defineOperation({
   name: 'runs',
+  group: 'Look',
   summary: 'list the runs of this project, newest first',
   arguments: {},
   flags: {},

@@ -11,6 +11,7 @@ const LIVE = ['starting', 'running', 'pausing', 'paused', 'stopping'] as const;
 
 export const pause = defineOperation({
   name: 'pause',
+  group: 'Steer',
   summary: 'pause a run after its current step',
   details: ['The current step finishes, and so does the evaluation due after it. temper stop works on a paused run.'],
   arguments: { run: RUN_ARGUMENT },
@@ -28,6 +29,7 @@ export const pause = defineOperation({
 
 export const resume = defineOperation({
   name: 'resume',
+  group: 'Steer',
   summary: 'continue a paused run',
   arguments: { run: RUN_ARGUMENT },
   flags: {},
@@ -41,6 +43,7 @@ export const resume = defineOperation({
 
 export const stop = defineOperation({
   name: 'stop',
+  group: 'Steer',
   summary: 'end a run after its current step, and keep the result',
   details: ['With --now, the current step is discarded. Committed steps stay in the store.'],
   examples: ['temper stop demo --reason "it has learned"', 'temper stop demo --now'],
@@ -70,6 +73,7 @@ export const stop = defineOperation({
 
 export const set = defineOperation({
   name: 'set',
+  group: 'Steer',
   summary: 'change settings of a running run, starting with its next step',
   details: [
     `KEY is one of ${SETTINGS.slice(0, 6).join(', ')},`,
@@ -93,6 +97,7 @@ export const set = defineOperation({
 
 export const rollback = defineOperation({
   name: 'rollback',
+  group: 'Steer',
   summary: 'go back to a finished step and train the following steps again, on a new branch',
   details: [
     'A running run drops its current step; an ended run is started again. Nothing is overwritten or deleted: the steps',

@@ -5,6 +5,7 @@ import type { Tracked } from './results.ts';
 
 export const track = defineOperation({
   name: 'track',
+  group: 'Look',
   summary: 'tell a tracker of a run that began without it, or show what trackers know',
   details: [
     'With --to, a running run tells the tracker its next steps; --backfill tells all steps so far, too. A run that has',

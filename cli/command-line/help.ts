@@ -1,7 +1,7 @@
 /** Help texts and usage lines, from a command's definition. */
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Argument, Definition, Flag } from '../../operations/flags.ts';
+import { GROUPS, type Argument, type Definition, type Flag } from '../../operations/flags.ts';
 import type { Command } from './command.ts';
 import { describeFlagRules } from './flag-rules.ts';
 
@@ -16,13 +16,22 @@ export function helpOf(command: Definition & Pick<Command, 'actions'>, isWhole =
 }
 
 /** Commands under their headings. */
-export function overview(groups: Readonly<Record<string, readonly Definition[]>>, version: string): string {
-  const width = Math.max(...Object.values(groups).flatMap((commands) => commands.map(({ name }) => name.length)));
+export function overview(commands: readonly Definition[], version: string): string {
+  const width = Math.max(...commands.map(({ name }) => name.length));
   return [
     `temper ${version}: train LLM agents with reinforcement learning, durably`,
     '',
     'Usage: temper COMMAND [flags]',
-    ...Object.entries(groups).flatMap(([heading, commands]) => ['', `${heading}:`, ...nameLines(commands, width)]),
+    ...GROUPS.flatMap((group) => {
+      return [
+        '',
+        `${group}:`,
+        ...nameLines(
+          commands.filter((command) => command.group === group),
+          width,
+        ),
+      ];
+    }),
     '',
     'See temper COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong input.',
   ].join('\n');

@@ -6,6 +6,7 @@ import { DEPLOY_TARGETS, TARGET_FLAGS } from './target-flag-table.ts';
 
 export const deployCommand = defineCommand({
   name: 'deploy',
+  group: 'Use what was trained',
   summary: 'deploy a checkpoint to a host, and prove that the host serves it',
   usage: "CHECKPOINT --to TARGET [the target's flags] [--wait]",
   details: [

@@ -5,6 +5,7 @@ import { EXIT } from '../command-line/errors.ts';
 
 export const devCommand = defineCommand({
   name: 'dev',
+  group: 'Operate',
   summary: 'run the local stack in the foreground: Temporal server and UI, workers, GPU worker',
   details: [
     'Runs until Ctrl-C, or joins a local stack that is already running. The stack stops with the last command using it.',

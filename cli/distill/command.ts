@@ -3,6 +3,7 @@ import { defineCommand } from '../command-line/command.ts';
 
 export const distillCommand = defineCommand({
   name: 'distill',
+  group: 'Make data',
   summary: 'write the best attempts as a file of chats for temper train',
   details: [
     'CHECKPOINT is RUN for all attempts that the run trained on or left out, or RUN@STEP, RUN@latest or RUN@best for those',

@@ -60,6 +60,7 @@ export const doctorLeasesCommand = defineCommand({
 
 export const doctorCommand = defineCommand({
   name: 'doctor',
+  group: 'Operate',
   summary: 'check server, queues, engine, store and environments, and say what to fix',
   details: ['Exit code 1 if a check fails. Checks of things that are not running now are shown, but do not fail.'],
   examples: ['temper doctor', 'temper doctor model Qwen/Qwen3-0.6B'],

@@ -5,6 +5,7 @@ import { RUN_FLAGS } from '../planning/run-flag-table.ts';
 
 export const evalCommand = defineCommand({
   name: 'eval',
+  group: 'Use what was trained',
   summary: 'compare models and checkpoints on held-out scenarios, without training',
   details: [
     'MODEL is a CHECKPOINT or a base model on the local stack, or a hosted model: provider/model',

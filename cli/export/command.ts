@@ -3,6 +3,7 @@ import { defineCommand, type CommandContext } from '../command-line/command.ts';
 
 export const exportCommand = defineCommand({
   name: 'export',
+  group: 'Use what was trained',
   summary: 'write a trained model to a folder: its adapter, merged weights, GGUF or MLX',
   details: [
     'The folder loads in transformers, PEFT and vLLM without Temper; its README.md says how, and what the model is.',

@@ -5,6 +5,7 @@ import { ALLOW_HOST_FLAG } from '../command-line/listening.ts';
 
 export const gpuWorkerCommand = defineCommand({
   name: 'gpu-worker',
+  group: 'Operate',
   summary: 'run a GPU worker on its own machine: it serves the model and trains it',
   details: [
     'Set TEMPER_ENGINE_KEY to the key that clients must send. Set TEMPORAL_* or temporal.toml to reach Temporal, and',

@@ -47,6 +47,7 @@ const TASK_FLAGS = withRules(
 
 export const initCommand = defineCommand({
   name: 'init',
+  group: 'Start',
   summary: 'start a project: an agent that learns, its test, and the configuration',
   details: [
     'FOLDER is made if it does not exist; by default it is the working folder. On a terminal you are asked for what you did',

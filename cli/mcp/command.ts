@@ -2,6 +2,7 @@ import { defineCommand, type CommandContext } from '../command-line/command.ts';
 
 export const mcpCommand = defineCommand({
   name: 'mcp',
+  group: 'Look',
   summary: 'let a coding agent look at runs, or act on them: an MCP server on stdin and stdout',
   details: [
     'Tools list runs, curves, steps, groups, attempts and tokens, and search attempts, as temper ui shows them. They read',

@@ -5,6 +5,7 @@ import { EXIT } from '../command-line/errors.ts';
 
 export const reportCommand = defineCommand({
   name: 'report',
+  group: 'Look',
   summary: 'write the pages of a run into one HTML file: result, curves, attempts side by side',
   details: [
     'Reads the store and needs no server. The report is the run as temper ui shows it, in a file that works offline.',

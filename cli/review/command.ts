@@ -7,6 +7,7 @@ export const DEFAULT_REVIEW_PORT = 8019;
 
 export const reviewCommand = defineCommand({
   name: 'review',
+  group: 'Take rewards from people',
   summary: 'take rewards for attempts over HTTP and behind signed links; needs no engine and no GPU',
   details: [
     "Takes rewards for runs of the project's store that wait for them, from programs (POST, with a key) and from people",

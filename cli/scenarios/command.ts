@@ -5,6 +5,7 @@ import { evalCommand } from '../eval/command.ts';
 
 export const scenariosCommand = defineCommand({
   name: 'scenarios',
+  group: 'Make data',
   summary: 'generate scenarios for an MCP server or a task with a hosted model',
   usage: '(--from-mcp SERVER | --from-task TEXT) --model MODEL [flags]',
   details: [

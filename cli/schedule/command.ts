@@ -71,6 +71,7 @@ export type ScheduleCreateContext = CommandContext<typeof scheduleCreateCommand>
 
 export const scheduleCommand = defineCommand({
   name: 'schedule',
+  group: 'Start',
   summary: 'retrain on a schedule, each time from the newest checkpoint',
   usage: 'ACTION …',
   details: ['See temper schedule ACTION --help. Every action needs a Temporal server; temper dev starts one.'],

@@ -8,6 +8,7 @@ export const DEFAULT_SERVE_PORT = 8018;
 
 export const serveCommand = defineCommand({
   name: 'serve',
+  group: 'Use what was trained',
   summary: 'serve a trained model over HTTP, as OpenAI and Anthropic do; needs no Temporal server',
   details: [
     'Starts an engine on this machine and answers chat completions, responses and messages, streamed or not. Requests',

@@ -3,6 +3,7 @@ import { EXIT } from '../command-line/errors.ts';
 
 export const setupCommand = defineCommand({
   name: 'setup',
+  group: 'Operate',
   summary: 'install an engine that Temper does not bring along: vllm',
   details: [
     'Installs vLLM into an environment of its own in the cache (TEMPER_CACHE), from locked packages. Linux only.',

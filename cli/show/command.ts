@@ -7,6 +7,7 @@ const { name, summary, details = [], arguments: args, flags } = shown;
 
 export const showCommand = defineCommand({
   name,
+  group: 'Look',
   summary,
   details: [...details, 'With --follow, it shows the run until it ends. Ctrl-C stops watching.'],
   arguments: args,

@@ -9,6 +9,7 @@ const heading = 'Costs';
 
 export const trainCommand = defineCommand({
   name: 'train',
+  group: 'Start',
   summary: 'start a training run or continue it, and show its progress',
   usage: '[SOURCE] --base-model MODEL | --from CHECKPOINT | --from-production RUN [flags]',
   details: [

@@ -5,6 +5,7 @@ import { evalCommand } from '../eval/command.ts';
 
 export const tryCommand = defineCommand({
   name: 'try',
+  group: 'Start',
   summary: 'play an agent a few times and show what happens, without training',
   details: [
     'AGENT is a file whose default export is defineAgent({ … }), or a folder with an agent.ts; by default the working folder.',

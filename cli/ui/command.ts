@@ -7,6 +7,7 @@ export const DEFAULT_UI_PORT = 8020;
 
 export const uiCommand = defineCommand({
   name: 'ui',
+  group: 'Look',
   summary: 'open the dashboard of all runs in the browser, live; steer runs from there',
   details: [
     'Reads the store (a folder or a bucket) and needs no Temporal server; where one answers, you can also act.',

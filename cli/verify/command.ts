@@ -3,6 +3,7 @@ import { defineCommand } from '../command-line/command.ts';
 
 export const verifyCommand = defineCommand({
   name: 'verify',
+  group: 'Operate',
   summary: 'check every hash of a run, and recompute one step',
   details: [
     'Reads the store, writes nothing and needs no server. The whole run is checked, and the step of CHECKPOINT is',

@@ -3,6 +3,7 @@ import { EXIT } from '../command-line/errors.ts';
 
 export const workerCommand = defineCommand({
   name: 'worker',
+  group: 'Operate',
   summary: 'run a TypeScript worker for a deployment: workflows and the agents you pass',
   details: [
     'Finds Temporal by TEMPORAL_* or temporal.toml, and store and engine by temporal.config.ts or TEMPER_STORE,',

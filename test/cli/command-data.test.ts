@@ -1,6 +1,6 @@
 /** Commands as data: what follows from a definition, and that a definition costs nothing. */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, expectTypeOf, test } from 'vitest';
@@ -164,8 +164,14 @@ describe('before a command runs', () => {
   }
 
   test('no library is loaded, only what Node has', () => {
-    const main = librariesOf(join(ROOT, 'cli/main.ts'));
-    expect(main.filter((name) => !name.startsWith('node:'))).toEqual([]);
+    const definitions = readdirSync(join(ROOT, 'cli')).map((name) => `cli/${name}/command.ts`);
+    const files = [...definitions.filter((file) => existsSync(join(ROOT, file))), 'operations/index.ts', 'cli/main.ts'];
+    expect(files.length).toBeGreaterThan(20);
+    for (const file of files)
+      expect(
+        librariesOf(join(ROOT, file)).filter((name) => !name.startsWith('node:')),
+        file,
+      ).toEqual([]);
     expect(librariesOf(join(ROOT, 'cli/train/train.ts'))).toContain('zod');
   });
 
@@ -195,5 +201,13 @@ describe('before a command runs', () => {
       /^(cli\/(commands|main|temper|auto\/stages|init\/templates|terminal\/output|command-line\/|planning\/(run-source|run-flag-table)|deploy\/target-flag-table)|core\/|play\/connections\/providers|store\/cache-folder|workers\/(project\/|typescript|version))/;
     expect(own.filter((file) => !allowed.test(file))).toEqual([]);
     expect(own.length).toBeLessThan(48);
+  });
+
+  test('help of one command loads its definition alone', async () => {
+    const loaded = await loadedBy('train', '--help');
+    const definitions = loaded.filter((file) =>
+      /^(cli\/(?!command-line)[\w-]+\/command|operations\/\w+)\.ts$/.test(file),
+    );
+    expect(definitions).toEqual(['cli/train/command.ts', 'operations/flags.ts']);
   });
 });

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { glossaryLine, helpOf } from '../../cli/command-line/help.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
-import { COMMANDS } from '../../cli/commands.ts';
+import { listCommands } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
 import { runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
+const COMMANDS = await listCommands();
 const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
 /** With all flags. */
 const help = (name: string) =>
@@ -69,11 +70,11 @@ describe.each(ALL)('temper $name', ({ name, summary, details = [], examples = []
     }
   });
 
-  test.skipIf(examples.length === 0).each(examples)('would do what its example says: %s', (example) => {
+  test.skipIf(examples.length === 0).each(examples)('would do what its example says: %s', async (example) => {
     const [, ...words] = [...example.matchAll(/"[^"]*"|'[^']*'|\S+/g)].map(([word]) =>
       word.replaceAll(/^["']|["']$/g, ''),
     );
-    const { command, args } = findCommand(words[0]!, words.slice(1));
+    const { command, args } = await findCommand(words[0]!, words.slice(1));
     expect(command.name.split(' ')[0]).toBe(name.split(' ')[0]);
     expect(() => parseCommandLine(command, args)).not.toThrow();
   });

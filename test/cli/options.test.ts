@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../cli/commands.ts';
+import { listCommands } from '../../cli/commands.ts';
 import { evalCommand } from '../../cli/eval/command.ts';
 import { planEval } from '../../cli/eval/plan-eval.ts';
 import { scenariosCommand } from '../../cli/scenarios/command.ts';
@@ -144,7 +144,7 @@ const RUN_FLAG_VALUES: Readonly<Record<string, string>> = {
 
 const isShared = new Set(Object.keys(RUN_FLAGS));
 const SHARING = new Set(['train', 'schedule create']);
-const ALL = COMMANDS.flatMap((command) => [command, ...(command.actions ?? [])]);
+const ALL = (await listCommands()).flatMap((command) => [command, ...(command.actions ?? [])]);
 const OWN_FLAGS = ALL.flatMap(({ name, flags }) =>
   Object.keys(flags)
     .filter((flag) => !SHARING.has(name) || !isShared.has(flag))

@@ -4,13 +4,15 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../cli/commands.ts';
+import { listCommands } from '../../cli/commands.ts';
 import { findCommand } from '../../cli/main.ts';
 import { parseCommandLine } from '../../cli/command-line/parse.ts';
 import { generateDeploymentPage } from '../contract/generate-deploy-flags.ts';
 import { generatePage } from '../contract/generate-flags.ts';
 import { generateOperations } from '../contract/generate-operations.ts';
 import { blocksOf, HISTORY, PAGES, readPage, ROOT } from './markdown.ts';
+
+const COMMANDS = await listCommands();
 
 /** `npx temper …` as a line of a block, perhaps behind a prompt, continued lines joined, without comment. */
 function linesOf(page: string): string[] {
@@ -23,9 +25,9 @@ function linesOf(page: string): string[] {
 const wordsOf = (line: string) =>
   [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, bare]) => single ?? double ?? bare ?? '');
 
-function parse(line: string) {
+async function parse(line: string) {
   const [name = '', ...rest] = wordsOf(line);
-  const { command, args } = findCommand(name, rest);
+  const { command, args } = await findCommand(name, rest);
   // A page that trains without a model has it from the project's configuration.
   const ofProject = name === 'train' ? ['--base-model', 'pocket'] : [];
   return parseCommandLine(command, [...ofProject, ...args]);
@@ -36,8 +38,8 @@ const spansOf = (page: string) =>
   [...readPage(page).matchAll(/`(?:npx )?temper ([^`]*)`/g)].map(([, span = '']) => span.replaceAll('\\|', '|'));
 
 describe.each(PAGES.filter((page) => linesOf(page).length > 0))('%s', (page) => {
-  test.each(linesOf(page))('temper %s', (line) => {
-    expect(() => parse(line)).not.toThrow();
+  test.each(linesOf(page))('temper %s', async (line) => {
+    await parse(line);
     for (const word of wordsOf(line).filter((each) => each.startsWith('examples/')))
       expect(existsSync(join(ROOT, word)), word).toBe(true);
   });
@@ -109,6 +111,6 @@ test.each([
   ['train examples/tic-tac-toe/agent.ts --grop-size 8', /unknown flag --grop-size/],
   ["schedule create agent.ts --name nightly --corn '0 3 * * *'", /unknown flag --corn/],
   ['show', /RUN is missing/],
-])('temper %s would be refused', (line, reason) => {
-  expect(() => parse(line)).toThrow(reason);
+])('temper %s would be refused', async (line, reason) => {
+  await expect(parse(line)).rejects.toThrow(reason);
 });
