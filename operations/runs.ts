@@ -1,5 +1,7 @@
 /** Operations that look at runs. */
-import { describeHeadline, formatNumber } from '../core/reports/format.ts';
+import { describeHeadline, formatDuration, formatNumber } from '../core/reports/format.ts';
+import { describeCosts, describeUsage, sumUsd } from '../core/rules/costs.ts';
+import { formatUsd } from '../core/rules/judge-spending.ts';
 import { RUN_ARGUMENT } from './flags.ts';
 import { defineOperation } from './operation.ts';
 import type { FoundRun, FoundRuns } from './results.ts';
@@ -53,4 +55,48 @@ export const show = defineOperation({
   effect: 'reads',
   run: async ({ run }, place): Promise<FoundRun> => (await import('./show-run.ts')).findRun(place, run),
   lines: async (shown) => (await import('./show-run.ts')).shownLines(shown),
+});
+
+export const costs = defineOperation({
+  name: 'costs',
+  group: 'Look',
+  summary: 'show what a run has cost so far: time, tokens and US dollars of each step, by cause',
+  details: [
+    'Causes are hardware (gpu), the judge, hosted models, and hosted models in evaluations (eval). The total is over all',
+    'branches, because a rollback refunds nothing. Needs no server.',
+  ],
+  examples: ['temper costs demo', 'temper costs demo --json'],
+  arguments: { run: RUN_ARGUMENT },
+  flags: {},
+  effect: 'reads',
+  run: async ({ run }, place) => {
+    const { readSteps, requireRun } = await import('../store/records/runs/run-reader.ts');
+    const store = await place.store();
+    const { state } = await requireRun(store, run);
+    const steps = (await readSteps(store, run)).map(({ step, usage = null, costs: spent = null }) => {
+      return { step, usage, costs: spent };
+    });
+    return { run, total: state?.costs ?? null, steps };
+  },
+  lines: ({ run, total, steps }) => {
+    if (total === null) return [`${run} has recorded no costs yet`];
+    const causes = (['gpu', 'judge', 'hosted', 'eval'] as const).filter((cause) => total.usd[cause] !== undefined);
+    const dollars = (usd: number | undefined): string => (usd === undefined ? '–' : `$${formatUsd(usd)}`);
+    const rows = steps.map(({ step, usage, costs: spent }) => [
+      String(step),
+      spent === null ? '–' : formatDuration(spent.seconds),
+      usage === null ? '–' : describeUsage(usage),
+      ...causes.map((cause) => dollars(spent?.usd[cause])),
+      ...(causes.length === 0
+        ? []
+        : [dollars(spent === null ? undefined : sumUsd(spent.usd)), dollars(spent?.cumulativeUsd)]),
+    ]);
+    const head = ['step', 'time', 'tokens', ...causes, ...(causes.length === 0 ? [] : ['step cost', 'so far'])];
+    return [
+      ...(rows.length === 0 ? [] : [{ head, rows }]),
+      `time    ${formatDuration(total.seconds)}`,
+      `tokens  ${describeUsage(total.usage)}`,
+      `cost    ${describeCosts(total) ?? 'nothing of it has a price; pass --gpu-usd-per-hour, or set prices in temporal.config.ts'}`,
+    ];
+  },
 });
