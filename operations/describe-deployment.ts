@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import { PROOF_STAGE } from '../outbound/deploy/run-stage.ts';
 import {
   listDeployments,
+  stageOfDeployment,
   stateOfDeployment,
   type Made,
   type RecordedDeployment,
@@ -22,9 +23,8 @@ export async function listAllDeployments(store: Store, run: string | null): Prom
 export type ShownDeployment = ReturnType<typeof describeDeployment>;
 
 export function describeDeployment(deployment: RecordedDeployment) {
-  const { run, id, policy, checkpoint, target, options, baseModel, prompts, at, stages, finished, status } = deployment;
+  const { run, id, policy, checkpoint, target, options, baseModel, prompts, at, finished, status } = deployment;
   const state = stateOfDeployment(deployment);
-  const stage = stages[finished.length] ?? null;
   return {
     run,
     id,
@@ -34,8 +34,7 @@ export function describeDeployment(deployment: RecordedDeployment) {
     options,
     baseModel,
     state,
-    stage,
-    message: status !== null && status.stage === stage ? status.message : null,
+    ...stageOfDeployment(deployment),
     place: placeOf(deployment),
     /** Recorded prompts that the proof sends; null: no proof was asked for. */
     prompts,

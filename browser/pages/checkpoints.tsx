@@ -1,7 +1,8 @@
 /** Checkpoints of a run: where each is deployed, what one can do with it, and two of them compared. */
+import { useEffect } from 'preact/hooks';
 import { describeHeadline, formatBytes, formatNumber } from '../../core/reports/format.ts';
 import type { CheckpointRow, RunView } from '../../views/api/run-views.ts';
-import { useData, useServerInfo } from '../data.ts';
+import { markOld, useData, useServerInfo } from '../data.ts';
 import { pathTo, useQuery, hrefTo, stepPath } from '../location.ts';
 import { ActionButton, ActionGroup } from '../parts/action-group.tsx';
 import { actionsOn } from '../parts/action-fields.ts';
@@ -9,8 +10,18 @@ import { Chip, CopyButton, Shown, Ago } from '../parts/small.tsx';
 import { VirtualTable, type TableColumn } from '../parts/table.tsx';
 import { CheckpointComparison } from './checkpoint-comparison.tsx';
 
+const STAGES_EVERY_MS = 3000;
+
 export function CheckpointsPage({ run }: { run: string }) {
-  const loaded = useData<CheckpointRow[]>(`runs/${encodeURIComponent(run)}/checkpoints`);
+  const path = `runs/${encodeURIComponent(run)}/checkpoints`;
+  const loaded = useData<CheckpointRow[]>(path);
+  const isDeploying = loaded.value?.some(({ deployments }) => deployments.some(({ state }) => state === 'running'));
+  useEffect(() => {
+    if (isDeploying !== true) return undefined;
+    // Stages change nothing of the run, so no event tells of them.
+    const timer = setInterval(() => markOld(path), STAGES_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [isDeploying, path]);
   return (
     <Shown loaded={loaded} what="checkpoints">
       {(rows) => <Checkpoints run={run} rows={rows} />}
@@ -148,9 +159,9 @@ function Deployed({ row: { deployments, isProduction } }: { row: CheckpointRow }
   return (
     <>
       {isProduction && <Chip kind="good">production</Chip>}{' '}
-      {deployments.map(({ target, state }, index) => (
-        <Chip key={index} kind={state === 'failed' ? 'bad' : 'accent'}>
-          {target}: {state}
+      {deployments.map(({ target, state, stage, message }, index) => (
+        <Chip key={index} kind={state === 'failed' ? 'bad' : 'accent'} {...(message !== null && { title: message })}>
+          {target}: {stage === null ? state : `${state}, ${stage}`}
         </Chip>
       ))}
     </>
@@ -186,11 +197,7 @@ function Uses({ run, name, row }: { run: string; name: string; row: CheckpointRo
   const info = useServerInfo();
   const values = { step: String(step) };
   const chat = `${hrefTo('runs', run, 'chat')}?left=${encodeURIComponent(name)}`;
-  const commands = [
-    `temper export ${name} --to ./${run}-${step}`,
-    `temper serve ${name}`,
-    `temper deploy ${name} --to huggingface --repo OWNER/NAME --wait`,
-  ];
+  const commands = [`temper export ${name} --to ./${run}-${step}`, `temper serve ${name}`];
   return (
     <>
       <div class="choice">

@@ -13,7 +13,7 @@ import type {
 import type { RunRow, RunView } from '../../views/api/run-views.ts';
 import { markOld, postAction, useData, useRunRow } from '../data.ts';
 import { pathTo } from '../location.ts';
-import { formOf, readActionForm, type FormValues } from './action-fields.ts';
+import { formOf, readActionForm, shownFields, type FormValues } from './action-fields.ts';
 import { ActionButtons, focusWhenShown, type ActionStage } from './action-buttons.tsx';
 import { Dialog } from './dialog.tsx';
 import { CopyButton, Notice } from './small.tsx';
@@ -103,8 +103,7 @@ function withRange(field: ActionField, row: RunRow | null): ActionField {
     : field;
 }
 
-interface FieldProps {
-  readonly kind: ActionField['kind'];
+interface FieldProps extends Pick<ActionField, 'kind' | 'choices'> {
   readonly attributes: {
     readonly name: string;
     readonly value: string;
@@ -114,10 +113,18 @@ interface FieldProps {
   };
 }
 
-function FieldInput({ kind, attributes }: FieldProps) {
+function FieldInput({ kind, choices, attributes }: FieldProps) {
   if (kind === 'lines' || kind === 'settings') return <textarea rows={3} {...attributes} />;
   if (kind === 'number') return <input inputMode="decimal" {...attributes} />;
   if (kind === 'text') return <input {...attributes} />;
+  if (kind === 'choice')
+    return (
+      <select {...attributes}>
+        {['', ...choices].map((choice) => (
+          <option key={choice}>{choice}</option>
+        ))}
+      </select>
+    );
   const { value, onInput, ...others } = attributes;
   return (
     <input
@@ -146,7 +153,7 @@ function Form({ run, fields, values, onChange, onSubmit }: FormProps) {
         onSubmit();
       }}
     >
-      {fields.map(({ name, label, hint, isRequired, kind }, index) => {
+      {shownFields(fields, values).map(({ name, label, hint, isRequired, kind, choices }, index) => {
         const attributes = {
           name,
           value: values[name] ?? '',
@@ -161,7 +168,7 @@ function Form({ run, fields, values, onChange, onSubmit }: FormProps) {
             <span>
               {label} {hint !== null && <span class="note">{hint}</span>}
             </span>
-            <FieldInput kind={kind} attributes={attributes} />
+            <FieldInput kind={kind} choices={choices} attributes={attributes} />
           </label>
         );
         if (kind !== 'settings') return field;
@@ -213,7 +220,8 @@ function Says({ stage, isLong }: { stage: ActionStage; isLong: boolean }) {
 
 /** Leads to what the action has made. */
 function MadeLink({ made }: { made: Made | undefined }) {
-  if (made === undefined) return null;
+  // A deployment has made something by stages, and nothing here.
+  if (typeof made?.run !== 'string') return null;
   const { run, attempt } = made;
   const path = attempt === undefined ? pathTo('runs', run) : pathTo('runs', run, 'attempts', attempt);
   return (

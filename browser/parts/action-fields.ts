@@ -7,13 +7,22 @@ export type FormValues = Readonly<Record<string, string>>;
 
 /** Members of an input from a form's text; throws a sentence for the reader. */
 export function readActionForm(fields: readonly ActionField[], values: FormValues): ActionRequest['input'] {
-  const members = fields.flatMap(({ name, label, isRequired, kind }) => {
+  const members = shownFields(fields, values).flatMap(({ name, label, isRequired, kind }) => {
     const text = (values[name] ?? '').trim();
     if (text !== '') return [[name, readValue(kind, text)] as const];
     if (isRequired) throw new Error(`${label} is missing; fill it in`);
     return [];
   });
   return Object.fromEntries(members);
+}
+
+/** Without those that have no effect on what is filled in. */
+export function shownFields(fields: readonly ActionField[], values: FormValues): readonly ActionField[] {
+  return fields.filter(({ needs }) => {
+    return (
+      needs.length === 0 || needs.some(({ name, value }) => (value === null ? values[name] : values[name] === value))
+    );
+  });
 }
 
 /** The server checks the values, with the rules of the command line. */

@@ -63,7 +63,7 @@ export async function textOf(line: string | Table): Promise<string> {
   return createTable(line.head, line.rows);
 }
 
-function placeOf({ project, env, cwd, signal, output }: CommandEnvironment): Place {
+export function placeOf({ project, env, cwd, signal, output }: CommandEnvironment): Place {
   let store: ReturnType<Place['store']> | null = null;
   const open: Place['store'] = async () => {
     const { openProjectStore } = await import('../../workers/config/project-store.ts');

@@ -1,35 +1,33 @@
-/** Starts a deployment's workflow, or joins it, and follows its stages if asked to. */
+/** The command `temper deploy`: the operation, with a local stack where none runs, and its stages if asked to. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WorkFailed } from '../../core/contract/failures.ts';
-import { deploymentWorkflowId, outboundQueue, storeQueue } from '../../core/names/queues.ts';
+import { deploymentWorkflowId } from '../../core/names/queues.ts';
+import { askDeployment, startDeployment } from '../../operations/deploy/start-deployment.ts';
+import { deploy } from '../../operations/deployments.ts';
+import { describeDeployment } from '../../operations/describe-deployment.ts';
+import { inputOf } from '../../operations/operation.ts';
+import { lookAt, type SeenWorkflow } from '../../operations/pending/read-pending.ts';
+import { worstReason } from '../../operations/pending/under-way.ts';
+import { requireServer } from '../../operations/server.ts';
 import {
-  deploymentId,
   readDeployment,
-  recordDeployment,
   stateOfDeployment,
   type DeploymentStatus,
-  type NewDeployment,
   type RecordedDeployment,
 } from '../../store/records/production/deployments.ts';
 import type { Store } from '../../store/store.ts';
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { openProjectStore } from '../../workers/config/project-store.ts';
-import { connectClient, patiently, type TemporalClient } from '../../workers/connection/connection.ts';
+import { connectClient, type TemporalClient } from '../../workers/connection/connection.ts';
 import { openLocalStack } from '../../workers/local-stack/client.ts';
 import { runningTarget } from '../../workers/local-stack/running-stack.ts';
 import { withoutProfile } from '../../workers/process/child-environment.ts';
-import type { deployCheckpoint } from '../../workflows/deploy.ts';
 import { EXIT } from '../command-line/errors.ts';
-import { requireServer } from '../../operations/server.ts';
+import { placeOf, textOf } from '../command-line/to-command.ts';
 import { printJson } from '../terminal/output.ts';
-import { lookAt, type SeenWorkflow } from '../../operations/pending/read-pending.ts';
-import { worstReason } from '../../operations/pending/under-way.ts';
 import { createEventPrinter } from '../terminal/stack-events.ts';
 import type { DeployContext } from './command.ts';
-import { describeDeployment, describeProof } from '../../operations/describe-deployment.ts';
-import { planDeployment } from './plan-deployment.ts';
 
 const LOOK_MS = 500;
 /** Workers that start are not told to be missing. */
@@ -38,27 +36,24 @@ const ANSWER_WITHIN_MS = 3000;
 /** The server is away: its workflow goes on once it is back. */
 const noAnswer = () => null;
 
-export async function deploy(context: DeployContext): Promise<number> {
-  const { project, env, flags } = context;
-  const store = await openProjectStore(project, env);
-  const asked = await planDeployment(context, store);
-  const { run } = asked.checkpoint;
-  const id = await recordDeployment(store, run, asked, await numberOf(store, run, asked, flags.again));
-  const recorded = (await readDeployment(store, run, id))!;
-  if (stateOfDeployment(recorded) === 'deployed') return tell(context, recorded);
-  const isServed = runningTarget(project, env) !== null;
-  await withServer(context, isServed, async (server) => {
-    await start(context, server, store, recorded);
-    if (flags.wait || !isServed) await follow(context, server, store, recorded);
-  });
-  return tell(context, (await readDeployment(store, run, id))!);
-}
-
-/** The newest of the same request, or the next one. */
-async function numberOf(store: Store, run: string, asked: NewDeployment, isAgain: boolean): Promise<number> {
-  let last = 0;
-  while ((await readDeployment(store, run, deploymentId(asked, last + 1))) !== null) last += 1;
-  return isAgain ? last + 1 : Math.max(last, 1);
+export async function deployAndFollow(context: DeployContext): Promise<number> {
+  const { project, env, flags, args, output } = context;
+  const place = placeOf(context);
+  const store = await place.store();
+  const input = inputOf(deploy, args, flags);
+  let deployment = await askDeployment(place, input);
+  if (stateOfDeployment(deployment) !== 'deployed') {
+    const isServed = runningTarget(project, env) !== null;
+    await withServer(context, isServed, async (server) => {
+      await startDeployment(place, server, deployment);
+      if (flags.wait || !isServed) await follow(context, server, store, deployment);
+    });
+    deployment = (await readDeployment(store, deployment.run, deployment.id))!;
+  }
+  const shown = describeDeployment(deployment);
+  if (flags.json) printJson(output, shown);
+  else for (const line of await deploy.lines(shown, input)) output.line(await textOf(line));
+  return EXIT.ok;
 }
 
 async function withServer(
@@ -98,27 +93,6 @@ async function withLocalStack(
   } finally {
     await stack.close();
   }
-}
-
-async function start(
-  { project, env }: DeployContext,
-  { client }: TemporalClient,
-  store: Store,
-  { run, id, policy, target, stages }: RecordedDeployment,
-): Promise<void> {
-  const { queues } = await loadConfig(project, env);
-  const storeId = await store.id();
-  await patiently(
-    () =>
-      client.workflow.start<typeof deployCheckpoint>('deployCheckpoint', {
-        workflowId: deploymentWorkflowId(storeId, run, id),
-        taskQueue: storeQueue(storeId, queues.workflows),
-        args: [{ run, id, stages, queue: outboundQueue(storeId) }],
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        staticSummary: `${policy} to ${target}`,
-      }),
-    { limitMs: 30_000 },
-  );
 }
 
 /** The store is where the stages are: it is asked even while the server is away. */
@@ -194,18 +168,4 @@ function requireGoingOn(deployment: RecordedDeployment, { stage, message }: Depl
   const { policy, target } = deployment;
   if (stateOfDeployment(deployment) === 'failed')
     throw new WorkFailed(`${policy} was not deployed to ${target} (stage ${stage}): ${message}`);
-}
-
-function tell({ output, flags }: DeployContext, deployment: RecordedDeployment): number {
-  const shown = describeDeployment(deployment);
-  const { run, policy, target, id, place } = shown;
-  if (flags.json) printJson(output, shown);
-  else if (shown.state === 'deployed') {
-    output.line(`${policy} is deployed to ${target}: ${place ?? '–'}`);
-    output.line(`proof   ${describeProof(shown)}`);
-  } else {
-    output.line(`${policy} is being deployed to ${target} (${id})`);
-    output.line(`look with temper deploy list ${run}; the same command with --wait shows its stages`);
-  }
-  return EXIT.ok;
 }

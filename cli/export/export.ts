@@ -15,9 +15,9 @@ import { loadConfig } from '../../workers/config/config.ts';
 import { exportByPython, type PolicyExport } from '../../workers/python/export-policy.ts';
 import { printJson } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
-import { readCardFacts, type Converted } from '../model-card/card-facts.ts';
+import { readCardFacts, type Converted } from '../../operations/model-card/card-facts.ts';
 import type { ExportContext } from './command.ts';
-import { renderModelCard } from '../model-card/model-card.ts';
+import { renderModelCard } from '../../operations/model-card/model-card.ts';
 
 export async function exportPolicy(context: ExportContext): Promise<number> {
   const { flags, args, cwd, project, env } = context;

@@ -1,3 +1,5 @@
+import { printable } from '../../core/text/printable.ts';
+
 /** Output of a command, replaceable in tests. */
 export interface Output {
   readonly isTerminal: boolean;
@@ -31,24 +33,11 @@ export function processOutput(): Output {
   };
 }
 
-/**
- * Escapes control characters and changes of text direction as JSON does, so that text of agents, models and other runs
- * cannot control the terminal, and JSON stays the same JSON.
- */
-export function printable(text: string): string {
-  const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return text
-    .replaceAll('\r\n', '\n')
-    .replace(CONTROL, (character) => (character === '\n' || character === '\t' ? character : escape(character)));
-}
-
 /** Text of others as one line of at most `width` characters, before it gets a color. */
 export function clipLine(text: string, width: number): string {
   const line = printable(text.replaceAll(/\s+/g, (blanks) => (/[\n\t]/.test(blanks) ? ' ' : blanks)));
   return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
 }
-
-const CONTROL = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 /** All output to the terminal, except the live view's, passes here. */
 export function printableOutput(output: Output): Output {

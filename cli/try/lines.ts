@@ -8,7 +8,7 @@ import { messageText } from '../../views/api/message-text.ts';
 import { playedCalls } from '../../views/attempts/read-played.ts';
 import { viewHosted, viewTurns } from '../../views/attempts/view-attempt.ts';
 import { formatDuration, formatNumber, plural } from '../../core/reports/format.ts';
-import { printable } from '../terminal/output.ts';
+import { printable } from '../../core/text/printable.ts';
 import { createTable } from '../terminal/table.ts';
 import type { TriedAttempt, TriedGroup, TrySummary } from './play.ts';
 

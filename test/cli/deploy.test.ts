@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { DEPLOY_OPTIONS, DEPLOY_TARGETS } from '../../core/contract/deploy.ts';
 import { deployCommand } from '../../cli/deploy/command.ts';
-import { planDeployment } from '../../cli/deploy/plan-deployment.ts';
+import { planDeployment } from '../../operations/deploy/plan-deployment.ts';
+import { deploy } from '../../operations/deployments.ts';
+import { inputOf } from '../../operations/operation.ts';
 import { modelName } from '../../outbound/deploy/targets/names.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { makeRun } from '../store/records/made-run.ts';
@@ -69,7 +71,8 @@ test('what is deployed, under which names and with which stages, follows from th
   const store = await openStore(join(project, '.temper', 'store'));
   const plan = (line: string) => {
     const words = `demo@1 --to ${line}`.split(' ');
-    return planDeployment(contextOf(deployCommand, project, words), store);
+    const { args, flags, env } = contextOf(deployCommand, project, words);
+    return planDeployment(inputOf(deploy, args, flags), { project, env }, store);
   };
   const together = 'together --bucket s3://models/adapters --base-model base/model';
   expect(await plan(together)).toMatchObject({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readLineage } from '../../cli/model-card/card-facts.ts';
-import { escapeMarkdown, renderModelCard, type CardFacts } from '../../cli/model-card/model-card.ts';
+import { readLineage } from '../../operations/model-card/card-facts.ts';
+import { escapeMarkdown, renderModelCard, type CardFacts } from '../../operations/model-card/model-card.ts';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { runKey } from '../../store/layout.ts';

@@ -10,7 +10,7 @@ import { planEval } from '../../cli/eval/plan-eval.ts';
 import { scenariosCommand } from '../../cli/scenarios/command.ts';
 import { planScenarios } from '../../cli/scenarios/plan-scenarios.ts';
 import { deployCommand } from '../../cli/deploy/command.ts';
-import { planDeployment } from '../../cli/deploy/plan-deployment.ts';
+import { planDeployment } from '../../operations/deploy/plan-deployment.ts';
 import { reviewCommand } from '../../cli/review/command.ts';
 import { planReview } from '../../cli/review/review.ts';
 import { serveCommand } from '../../cli/serve/command.ts';
@@ -25,7 +25,9 @@ import { tryCommand } from '../../cli/try/command.ts';
 import { planTry } from '../../cli/try/plan-try.ts';
 import { RUN_FLAG_ROWS, RUN_FLAGS } from '../../cli/planning/run-flag-table.ts';
 import type { RunConfig } from '../../core/contract/contract.ts';
+import { deploy } from '../../operations/deployments.ts';
 import { OPERATIONS } from '../../operations/index.ts';
+import { inputOf } from '../../operations/operation.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { fieldOf } from '../schema-leaves.ts';
@@ -98,8 +100,11 @@ const PLANS: Readonly<Record<string, (words: readonly string[]) => Promise<objec
   scenarios: async (words) => planScenarios(contextOf(scenariosCommand, project, words, ENV)),
   try: async (words) => planTry(contextOf(tryCommand, project, words, ENV)),
   'schedule create': async (words) => planSchedule(contextOf(scheduleCreateCommand, project, words, ENV)),
-  deploy: async (words) =>
-    planDeployment(contextOf(deployCommand, project, words, ENV), await openStore(join(project, '.temper', 'store'))),
+  deploy: async (words) => {
+    const { args, flags, env } = contextOf(deployCommand, project, words, ENV);
+    const store = await openStore(join(project, '.temper', 'store'));
+    return planDeployment(inputOf(deploy, args, flags), { project, env }, store);
+  },
   serve: async (words) => {
     const context = contextOf(serveCommand, project, words, ENV);
     return { ...planServe(context), recording: planRecording(context, { key: '' }) };
@@ -241,7 +246,9 @@ describe('flags', () => {
 
 /** Flags that are taken in a command's definition, in the files beside it, and in folders that it imports. */
 function takenBy(name: string): Set<string> {
-  if (Object.values(OPERATIONS).some((operation) => operation.name === name)) return takenByOperations();
+  // A command may do more than its operation.
+  if (Object.values(OPERATIONS).some((operation) => operation.name === name))
+    return new Set([...takenByOperations(), ...filesIn(`cli/${name}`).map(source).flatMap(takenIn)]);
   const own = CLI_FILES.find((file) => file.endsWith('/command.ts') && source(file).includes(`name: '${name}',`))!;
   const definition = source(own)
     .split('\nexport const ')

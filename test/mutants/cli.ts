@@ -15,6 +15,8 @@ export const CLI: readonly Mutant[] = [
       "line: (text = '') => output.line(printable(text)),",
       "line: (text = '') => output.line(text),",
     ],
+  ]),
+  ...breaking('core/text/printable.ts', 'test/security/pulled-runs.test.ts', [
     ['what a model writes turns the direction of the terminal around', '\\u202a-\\u202e\\u2066-\\u2069', ''],
   ]),
   ...breaking('cli/pages/html.ts', 'test/cli/report.test.ts', [

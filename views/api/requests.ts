@@ -68,7 +68,10 @@ export interface ActionField {
   readonly hint: string | null;
   readonly isRequired: boolean;
   /** `lines`: a list, one a line; `settings`: those of a run, `KEY=VALUE`. */
-  readonly kind: 'text' | 'number' | 'switch' | 'lines' | 'settings';
+  readonly kind: 'text' | 'number' | 'switch' | 'lines' | 'settings' | 'choice';
+  readonly choices: readonly string[];
+  /** Fields of which one must be filled in, if any, perhaps with this value: else it has no effect. */
+  readonly needs: readonly { readonly name: string; readonly value: string | null }[];
 }
 
 /** `POST chat`: the answer is streamed as server-sent events of `ChatEvent`. */

@@ -160,6 +160,16 @@ export interface CheckpointRow {
   readonly committedAt: string | null;
   readonly reward: number | null;
   readonly evaluation: EvalResult | null;
-  readonly deployments: readonly { readonly target: string; readonly state: string; readonly at: string | null }[];
+  readonly deployments: readonly ShownDeployment[];
   readonly isProduction: boolean;
+}
+
+interface ShownDeployment {
+  readonly target: string;
+  readonly state: 'running' | 'deployed' | 'failed';
+  /** The stage that is next; null once it is deployed. */
+  readonly stage: string | null;
+  /** What the stage waits for, or why it failed. */
+  readonly message: string | null;
+  readonly at: string | null;
 }

@@ -9,6 +9,7 @@ import { readBranchCurve } from '../../store/records/runs/curve.ts';
 import { GROUPS_AT_ONCE } from '../../store/records/children.ts';
 import {
   listDeployments,
+  stageOfDeployment,
   stateOfDeployment,
   type RecordedDeployment,
 } from '../../store/records/production/deployments.ts';
@@ -168,5 +169,5 @@ function isAt(checkpoint: RecordedDeployment['checkpoint'], place: StepPlace): b
 
 function viewDeployment(deployment: RecordedDeployment): CheckpointRow['deployments'][number] {
   const at = deployment.status?.at ?? deployment.finished.at(-1)?.at ?? deployment.at;
-  return { target: deployment.target, state: stateOfDeployment(deployment), at };
+  return { target: deployment.target, state: stateOfDeployment(deployment), ...stageOfDeployment(deployment), at };
 }

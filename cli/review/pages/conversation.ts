@@ -6,7 +6,7 @@ import { plural } from '../../../core/reports/format.ts';
 import type { Conversation } from '../../../store/records/judging/conversation.ts';
 import type { ChatMessage } from '../../../store/records/groups/trajectories.ts';
 import { markup, type Html } from '../../pages/html.ts';
-import { printable } from '../../terminal/output.ts';
+import { printable } from '../../../core/text/printable.ts';
 
 /** Characters of one text that are shown at once, and those that are behind a fold. */
 const SHOWN = 20_000;

@@ -1,5 +1,5 @@
 /** Forms of the actions for pages, from the tables of the operations. */
-import { fieldsOf, type Field } from '../../../operations/operation.ts';
+import { fieldsOf, memberName, type Field } from '../../../operations/operation.ts';
 import { capitalised } from '../../../operations/words.ts';
 import type { ActionField, ActionForm } from '../../../views/api/requests.ts';
 import { UI_OPERATIONS, type UiOperation } from './operations.ts';
@@ -21,11 +21,17 @@ function formOf(operation: UiOperation): ActionForm {
     hint: field.flag === null ? null : field.description,
     isRequired: field.isRequired,
     kind: kindOf(field),
+    choices: field.kind === 'choice' ? field.choices : [],
+    needs: (field.needs ?? []).map((need) => {
+      const [flag = '', value = null] = need.split(' ');
+      return { name: memberName(flag), value };
+    }),
   }));
   return { action: name, label, on, states, isDangerous, isMain, isLong: effect === 'pays', needsServer, fields };
 }
 
 function kindOf(field: Field): ActionField['kind'] {
+  if (field.kind === 'choice') return 'choice';
   if (field.kind === 'boolean') return 'switch';
   // Settings of a run can be chosen from a list.
   if (field.kind === 'texts') return field.placeholder === 'KEY=VALUE' ? 'settings' : 'lines';

@@ -146,6 +146,17 @@ export function stateOfDeployment({ stages, finished, status }: RecordedDeployme
   return status?.state === 'failed' && status.stage === next ? 'failed' : 'running';
 }
 
+/** The stage that is next, and what it waits for or why it failed; null once all are finished. */
+export function stageOfDeployment({ stages, finished, status }: RecordedDeployment): NextStage {
+  const stage = stages[finished.length] ?? null;
+  return { stage, message: status !== null && status.stage === stage ? status.message : null };
+}
+
+interface NextStage {
+  readonly stage: string | null;
+  readonly message: string | null;
+}
+
 /** They still read the weights of their checkpoints. */
 export async function unfinishedDeployments(store: Store, run: string): Promise<RecordedDeployment[]> {
   return (await listDeployments(store, run)).filter((each) => stateOfDeployment(each) === 'running');

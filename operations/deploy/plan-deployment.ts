@@ -1,16 +1,16 @@
 /** Plans a deployment from the flags and the store. */
 import { badConfig } from '../../core/contract/failures.ts';
 import { DEPLOY_OPTIONS, type DeployTargetName } from '../../core/contract/deploy.ts';
+import { requireTrainedName } from '../../core/names/policy-name.ts';
 import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
 import { requireTarget } from '../../outbound/deploy/targets.ts';
 import type { NewDeployment } from '../../store/records/production/deployments.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import type { Store } from '../../store/store.ts';
-import { readTrainedName } from '../command-line/values.ts';
 import { readCardFacts } from '../model-card/card-facts.ts';
 import { renderModelCard } from '../model-card/model-card.ts';
-import type { DeployContext } from './command.ts';
-import type { TARGET_FLAGS } from './target-flag-table.ts';
+import type { DeployInput } from '../deployments.ts';
+import type { ProjectPlace } from '../operation.ts';
 
 const PROMPTS = 8;
 const BASE_MODEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
@@ -21,14 +21,13 @@ const NAMELESS: readonly DeployTargetName[] = ['s3', 'vllm', 'ollama', 'server']
 /** Targets of whole models. */
 const WHOLE: readonly DeployTargetName[] = ['ollama', 'server'];
 
-export async function planDeployment(context: DeployContext, store: Store): Promise<NewDeployment> {
-  const { flags, args } = context;
-  const target = flags.to;
-  const options = readOptions(context, target);
-  const policy = await findTrainedPolicy(store, readTrainedName(args.checkpoint));
+export async function planDeployment(input: DeployInput, place: ProjectPlace, store: Store): Promise<NewDeployment> {
+  const { to: target, noProof, prompts } = input;
+  const options = readOptions(input);
+  const policy = await findTrainedPolicy(store, requireTrainedName(input.checkpoint));
   requireAdapter(policy, target);
-  const facts = await readCardFacts(store, policy, { format: 'peft', converted: null }, context);
-  const baseModel = readBaseModel(context, target, facts.base);
+  const facts = await readCardFacts(store, policy, { format: 'peft', converted: null }, place);
+  const baseModel = readBaseModel(input, facts.base);
   const hubId = HUB_NAMES.includes(target) ? baseModel : facts.base.hubId;
   const stages = requireTarget(target)
     .stages({ options })
@@ -43,8 +42,8 @@ export async function planDeployment(context: DeployContext, store: Store): Prom
     adapterConfig: policy.manifest.adapterConfig,
     chatTemplateSha256: facts.chatTemplateSha256,
     card: renderModelCard({ ...facts, base: { ...facts.base, hubId } }),
-    prompts: flags['no-proof'] ? null : (flags.prompts ?? PROMPTS),
-    stages: flags['no-proof'] ? stages : [...stages, PROOF_STAGE],
+    prompts: noProof ? null : (prompts ?? PROMPTS),
+    stages: noProof ? stages : [...stages, PROOF_STAGE],
   };
 }
 
@@ -55,11 +54,9 @@ function requireAdapter({ name, config }: TrainedPolicy, target: DeployTargetNam
 }
 
 function readBaseModel(
-  { flags }: DeployContext,
-  target: DeployTargetName,
+  { to: target, baseModel: asked }: DeployInput,
   { hubId, name }: { readonly hubId: string | null; readonly name: string },
 ): string | null {
-  const asked = flags['base-model'];
   if (asked !== null && !BASE_MODEL.test(asked))
     throw badConfig(`--base-model must be letters, digits, - _ . and /, got ${asked}; pass the name at ${target}`);
   const found = asked ?? (HUB_NAMES.includes(target) ? hubId : null);
@@ -71,12 +68,13 @@ function readBaseModel(
 const flagOf = (option: string): string => option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** The flags that were given, as the target's options. */
-function readOptions({ flags }: DeployContext, target: DeployTargetName): Record<string, unknown> {
+function readOptions(input: DeployInput): Record<string, unknown> {
+  const target = input.to;
   const schema = DEPLOY_OPTIONS[target];
   const given: Record<string, string | boolean> = {};
   for (const option of Object.keys(schema.shape)) {
-    const value = flags[flagOf(option) as keyof typeof TARGET_FLAGS];
-    if (value !== null && value !== false) given[option] = value;
+    const value = input[option as keyof DeployInput];
+    if (value !== null && value !== false) given[option] = value as string | boolean;
   }
   const { data, error } = schema.safeParse(given);
   if (data !== undefined) return data;

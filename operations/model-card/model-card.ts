@@ -2,7 +2,7 @@
 import type { EvalResult } from '../../core/contract/contract.ts';
 import { CHAT_TEMPLATE_FILE } from '../../outbound/deploy/targets/files.ts';
 import { describeHeldOut, formatNumber, metricLabel, sortMetrics } from '../../core/reports/format.ts';
-import { printable } from '../terminal/output.ts';
+import { printable } from '../../core/text/printable.ts';
 import { loadGguf, loadMlx } from './local-formats.ts';
 
 export interface CardFacts {
