@@ -8,7 +8,7 @@ import { deploy } from '../../operations/deployments.ts';
 import { describeDeployment } from '../../operations/describe-deployment.ts';
 import { inputOf } from '../../operations/operation.ts';
 import { lookAt, type SeenWorkflow } from '../../operations/pending/read-pending.ts';
-import { worstReason } from '../../operations/pending/under-way.ts';
+import { worstWait } from '../../operations/pending/under-way.ts';
 import { requireServer } from '../../operations/server.ts';
 import {
   readDeployment,
@@ -149,7 +149,7 @@ class Teller {
   tellWaiting(now: RecordedDeployment, seen: SeenWorkflow): void {
     requireRunning(now, seen);
     // The deployment's own messages tell of failures.
-    const reason = worstReason(seen.pending.filter(({ lastFailure }) => lastFailure === null));
+    const reason = worstWait(seen.pending.filter(({ lastFailure }) => lastFailure === null))?.reason ?? null;
     if (reason !== null && reason !== this.#waits) this.#line(`waiting for ${reason}`);
     this.#waits = reason;
   }

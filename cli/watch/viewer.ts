@@ -6,7 +6,7 @@ import type { RunProgress } from './follow-run.ts';
 import type { Output } from '../terminal/output.ts';
 import { printable } from '../../core/text/printable.ts';
 import type { PendingActivity } from '../../operations/pending/pending-activity.ts';
-import { withPending, worstReason } from '../../operations/pending/under-way.ts';
+import { withPending, worstWait } from '../../operations/pending/under-way.ts';
 import { joinRun, linesSince } from './lines.ts';
 import { renderLive } from './live.ts';
 import { createEventPrinter, describeStackEvent, isOverwritten } from '../terminal/stack-events.ts';
@@ -44,8 +44,8 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
   let told = start;
   const stack = createEventPrinter((text) => output.line(text));
   const said = new Set<string>();
-  const waiting = (reason: string | null) => {
-    if (reason !== null && !said.has(reason)) output.line(`waiting for ${reason}`);
+  const waiting = (reason: string | null, text = reason) => {
+    if (reason !== null && !said.has(reason)) output.line(`waiting for ${text}`);
     if (reason !== null) said.add(reason);
   };
   const slow = createSlowness(SLOW_MS);
@@ -62,7 +62,8 @@ function createPlainViewer(output: Output, { before }: ViewerOptions): Viewer {
     },
     pending(activities) {
       pending = activities;
-      waiting(lasting(worstReason(activities)));
+      const worst = worstWait(activities);
+      waiting(lasting(worst?.reason ?? null), worst?.text);
     },
     note: (text) => output.line(text),
     close: () => undefined,
@@ -98,7 +99,9 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
   const draw = () => {
     const { columns, rows } = output;
     const shown = asItRuns(progress, pending);
-    const reason = lasting(worstReason(pending)) ?? slow(shown.state?.waitingFor ?? null);
+    const worst = worstWait(pending);
+    const isLasting = lasting(worst?.reason ?? null) !== null;
+    const reason = (isLasting ? worst?.text : null) ?? slow(shown.state?.waitingFor ?? null);
     const status = stackLine ?? (reason === null ? null : `waiting for ${reason}`);
     const text = renderLive({ run, ...shown, status, events, hint }, { columns, rows, colors: pc });
     const height = text.split('\n').length;

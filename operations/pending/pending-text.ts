@@ -1,4 +1,5 @@
 /** Text for a pending activity: what it waits for, since when, and what would unblock it. */
+import { FAILURES } from '../../core/contract/failures.ts';
 import {
   isScheduled,
   readHeartbeat,
@@ -31,8 +32,9 @@ export function describePending(
   const lastFailure = describeFailure(raw.lastFailure);
   const wait = isScheduled(raw) ? waitForWorker(raw, activity, queue, pollers, nowMs) : underWay(raw, nowMs);
   const place = [activity, attempt > 1 ? `attempt ${attempt}` : null].filter((part) => part !== null).join(', ');
-  const failed = lastFailure === null ? '' : `; last failure: ${lastFailure}`;
-  const failing = lastFailure === null ? null : `last failure: ${lastFailure}`;
+  const remedy = attempt > 2 && isUnexpected(raw.lastFailure) ? `; ${MEND}` : '';
+  const failing = lastFailure === null ? null : `last failure: ${lastFailure}${remedy}`;
+  const failed = failing === null ? '' : `; ${failing}`;
   const reason = [wait.reason, failing].filter((part) => part !== null).join('; ');
   return {
     activity,
@@ -45,6 +47,16 @@ export function describePending(
     reason: reason === '' ? null : reason,
     text: `${place}${queue === null ? '' : ` on queue ${queue}`}: ${wait.text}${failed}`,
   };
+}
+
+/** The first failure may be the last: a worker that ended, a connection that was lost. */
+const MEND =
+  'it is tried again without end: if its code is at fault, correct it and restart its worker, and the run continues; to give up, run temper stop RUN --now';
+
+/** Failures of Temper's own types say what to do; others are of a library or of a mistake in code. */
+function isUnexpected(failure: Failure): boolean {
+  const type = failure?.applicationFailureInfo?.type;
+  return typeof type === 'string' && !Object.hasOwn(FAILURES, type);
 }
 
 /** A task that nobody took waits in its first attempt; each failure, and each worker that is lost with it, begins another. */

@@ -37,9 +37,19 @@ export function withPending<T extends Seen>(seen: T, pending: readonly PendingAc
   return { ...seen, phase: work.phase, waitingFor: `${work.words}${queue}${since}` };
 }
 
-/** Most urgent reason for a wait: a failure that is retried, or a missing worker. */
-export function worstReason(pending: readonly PendingActivity[]): string | null {
+interface Wait {
+  /** Constant while it lasts. */
+  readonly reason: string;
+  /** With the number of its attempt, once it has failed more than once. */
+  readonly text: string;
+}
+
+/** Most urgent wait: a failure that is retried, or a missing worker. */
+export function worstWait(pending: readonly PendingActivity[]): Wait | null {
   const kept = pending.filter(({ reason }) => reason !== null).toSorted((a, b) => b.attempt - a.attempt);
   const worst = kept.find(({ lastFailure }) => lastFailure !== null) ?? kept[0];
-  return worst === undefined ? null : `${worst.activity}: ${worst.reason}`;
+  if (worst === undefined) return null;
+  const { activity, attempt, lastFailure } = worst;
+  const tried = lastFailure !== null && attempt > 2 ? `, attempt ${attempt}` : '';
+  return { reason: `${activity}: ${worst.reason}`, text: `${activity}${tried}: ${worst.reason}` };
 }

@@ -7,7 +7,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { follow } from '../../cli/deploy/deploy.ts';
 import type { PendingActivity } from '../../operations/pending/pending-activity.ts';
 import { readPending } from '../../operations/pending/read-pending.ts';
-import { worstReason } from '../../operations/pending/under-way.ts';
+import { worstWait } from '../../operations/pending/under-way.ts';
 import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/names/queues.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { addDeployment } from '../outbound/deploy/made-deployment.ts';
@@ -26,7 +26,7 @@ function pendingOf({ client, input }: StartedRun, isRight: (pending: PendingActi
   const ask = () => readPending(serverOf(client), { store, run: input.config.run }, 2000);
   return eventually(ask, (pending) => pending.some(isRight)).then((pending) => ({
     found: pending.find(isRight)!,
-    reason: worstReason(pending),
+    reason: worstWait(pending)?.text,
   }));
 }
 
@@ -78,10 +78,25 @@ test.each([
       const { found, reason } = await pendingOf(started, isRight);
       expect(found).toMatchObject({ activity: 'train', lastFailure: `${type}: ${message}` });
       expect(found.text).toMatch(/^train, attempt \d+ on queue \S+: retry in \d+ s; last failure: /);
-      expect(reason).toBe(`train: last failure: ${type}: ${message}`);
+      expect(reason).toMatch(/^train, attempt \d+: /);
+      expect(reason!.replace(/, attempt \d+/, '')).toBe(`train: last failure: ${type}: ${message}`);
     });
   },
 );
+
+test('a mistake in code, which is tried again without end, is named with what to do from the third attempt on', async () => {
+  const before = (name: string) => {
+    if (name === 'prepare') throw new TypeError('agents.map is not a function');
+  };
+  await bed.play({ fake: { before } }, async (started) => {
+    const { found, reason } = await pendingOf(started, ({ attempt }) => attempt > 2);
+    expect(found).toMatchObject({ activity: 'prepare', lastFailure: 'TypeError: agents.map is not a function' });
+    expect(reason).toMatch(
+      /^prepare, attempt \d+: last failure: TypeError: agents\.map is not a function; it is tried again without end: if its code is at fault, correct it and restart its worker, .* temper stop RUN --now$/,
+    );
+    expect(found.text).toContain('temper stop RUN --now');
+  });
+});
 
 test('an engine that does not answer is named by those who wait for it', async () => {
   const gate = createGate();
@@ -136,7 +151,7 @@ test('a run that no worker decides is named', async () => {
     );
     await handle.terminate();
     expect(pending[0]).toMatchObject({ activity: 'workflow', queue: taskQueue, pollers: 0 });
-    expect(worstReason(pending)).toBe(
+    expect(worstWait(pending)?.text).toBe(
       `workflow: no worker runs workflows on queue ${taskQueue}; start temper dev or temper worker`,
     );
   });
