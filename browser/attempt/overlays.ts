@@ -109,19 +109,16 @@ function valueAt(overlay: Overlay, turn: TurnTokens, at: number, fallback: numbe
   return overlay === 'mask' || overlay === 'none' ? null : numbers[overlay];
 }
 
-/** Class of a token: `up-5` or `down-5` on a scale, `trained`, `untrained`; empty for a token without color. */
-export function shadeOf(overlay: Overlay, numbers: TokenNumbers, scale: Scale | null): string {
-  if (!numbers.isSampled || overlay === 'none') return '';
-  if (overlay === 'mask') return numbers.isTrained === null ? '' : numbers.isTrained ? 'trained' : 'untrained';
-  const value = numbers[overlay];
-  return value === null || scale === null ? '' : levelOf(overlay, value, scale);
-}
+/** Class of a token and, on a scale, how deep its color is: up to `LEVELS`. */
+type Shade = readonly [name: 'up' | 'down' | 'trained' | 'untrained' | '', level?: number];
 
-function levelOf(overlay: Overlay, value: number, scale: Scale): string {
-  const share = shareOf(overlay, value, scale);
+export function shadeOf(overlay: Overlay, numbers: TokenNumbers, scale: Scale | null): Shade {
+  if (!numbers.isSampled || overlay === 'none') return [''];
+  if (overlay === 'mask') return [numbers.isTrained === null ? '' : numbers.isTrained ? 'trained' : 'untrained'];
+  const value = numbers[overlay];
+  const share = value === null || scale === null ? 0 : shareOf(overlay, value, scale);
   const level = Math.min(LEVELS, Math.round(Math.abs(share) * LEVELS));
-  if (level === 0) return '';
-  return `${share > 0 ? 'up' : 'down'}-${level}`;
+  return level === 0 ? [''] : [share > 0 ? 'up' : 'down', level];
 }
 
 function shareOf(overlay: Overlay, value: number, scale: Scale): number {

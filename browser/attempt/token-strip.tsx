@@ -99,16 +99,13 @@ function Token({ turn, index, look }: { turn: TurnTokens; index: number; look: T
   const numbers = numbersOf(turn, index, look.fallback);
   const text = turn.text[index] ?? '';
   const isControl = look.hasText && isControlToken(turn, index);
-  const classes = [
-    'token',
-    numbers.isSampled ? 'sampled' : 'prompt',
-    isControl ? 'control' : '',
-    shadeOf(look.overlay, numbers, look.scale),
-  ];
+  const [shade, level] = shadeOf(look.overlay, numbers, look.scale);
+  const classes = ['token', numbers.isSampled ? 'sampled' : 'prompt', isControl ? 'control' : '', shade];
   const shown = look.hasText ? (text === '' ? '∅' : showToken(text, look.isMarked)) : String(turn.ids[index]);
   return (
     <span
       class={classes.filter((name) => name !== '').join(' ')}
+      style={{ '--level': level }}
       role="option"
       aria-selected="false"
       data-token={index}

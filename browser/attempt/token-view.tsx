@@ -94,13 +94,13 @@ function Legend({ overlay, scale }: { overlay: Overlay; scale: Scale | null }) {
         <>
           {formatNumber(scale.low)}{' '}
           {levels.toReversed().map((level) => (
-            <i key={level} class={`token down-${level}`} />
+            <i key={level} class="token down" style={{ '--level': level }} />
           ))}
         </>
       )}{' '}
       {formatNumber(scale.middle ?? (overlay === 'logprob' ? scale.high : scale.low))}{' '}
       {levels.map((level) => (
-        <i key={level} class={`token up-${level}`} />
+        <i key={level} class="token up" style={{ '--level': level }} />
       ))}{' '}
       {overlay === 'logprob' ? `${formatNumber(scale.low)} or less` : formatNumber(scale.high)} · {scale.about}
     </p>

@@ -221,7 +221,7 @@ await describePages('pages of a step and below', folder, (pages) => {
     const { row } = await ask<AttemptView>('runs/demo/attempts/0.3.1.2');
     const shade = row.advantage! > 0 ? 'up' : 'down';
     if (row.advantage !== 0)
-      await expect.poll(() => page.locator(`.tokens .token.sampled[class*="${shade}-"]`).count()).toBeGreaterThan(0);
+      await expect.poll(() => page.locator(`.tokens .token.sampled.${shade}`).count()).toBeGreaterThan(0);
     await page.keyboard.press('m');
     await page.locator('.conversation .message').first().waitFor();
   });

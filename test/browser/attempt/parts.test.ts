@@ -78,12 +78,12 @@ test('an overlay takes its numbers from the sampled token, and has none of a pro
 });
 
 test('shades follow the scale: both signs of an advantage, surprise, and nothing where nothing was recorded', () => {
-  const shade = (overlay: Parameters<typeof scaleOf>[0], index: number, turn = TURN): string =>
+  const shade = (overlay: Parameters<typeof scaleOf>[0], index: number, turn = TURN) =>
     shadeOf(overlay, numbersOf(turn, index, null), scaleOf(overlay, [turn], null));
-  expect([shade('advantage', 2), shade('advantage', 3), shade('advantage', 0)]).toEqual(['down-8', 'up-4', '']);
-  expect([shade('logprob', 2), shade('logprob', 3)]).toEqual(['', 'up-8']);
-  expect([shade('mask', 2), shade('mask', 3), shade('mask', 1)]).toEqual(['trained', 'untrained', '']);
-  expect([shade('ratio', 2), shade('ratio', 3)]).toEqual(['up-8', '']);
+  expect([shade('advantage', 2), shade('advantage', 3), shade('advantage', 0)]).toEqual([['down', 8], ['up', 4], ['']]);
+  expect([shade('logprob', 2), shade('logprob', 3)]).toEqual([[''], ['up', 8]]);
+  expect([shade('mask', 2), shade('mask', 3), shade('mask', 1)]).toEqual([['trained'], ['untrained'], ['']]);
+  expect([shade('ratio', 2), shade('ratio', 3)]).toEqual([['up', 8], ['']]);
   expect(scaleOf('entropy', [{ ...TURN, entropies: null }], null)).toBeNull();
 });
 
