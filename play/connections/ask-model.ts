@@ -224,7 +224,7 @@ function exhausted({ kind, title }: AskedModel, budgetMs: number, { reason, retr
 const MOST_SHOWN = 300;
 
 /** The server's error message, or the beginning of its answer. */
-export function excerpt(text: string): string {
+function excerpt(text: string): string {
   const message = parseError(text)?.message;
   return (typeof message === 'string' ? message : text).slice(0, MOST_SHOWN);
 }

@@ -7,7 +7,7 @@ import { checkRequest } from '../../../play/recorder/request.ts';
 import type { ChatEvent, ChatRequest } from '../../../views/api/requests.ts';
 import type { Engines, EnginesOptions } from './engines.ts';
 import { findModel, type EngineModel, type HostedChatModel } from './find-model.ts';
-import { streamChat, type StreamedQuestion } from './stream-chat.ts';
+import { streamChat, type StreamedQuestion } from '../../../play/transports/stream-chat.ts';
 
 export interface UiChat {
   /** Ends with `end` or `error`; when `signal` is aborted, with neither. Never throws. */
