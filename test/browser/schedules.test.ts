@@ -65,4 +65,26 @@ await describePages('actions on checkpoints and schedules', folder, ({ openApart
       ['schedule resume', { name: 'nightly' }],
     ]);
   });
+  test('the form of a deployment has the options of the target that is chosen, and sends no others', async () => {
+    const page = await openApart('/');
+    const taken = await takeActions(page, (request) => result(request, 'It is said what will happen.'));
+    await page.reload();
+    await goTo(page, '/runs/demo/checkpoints?at=demo@2');
+    await page.getByRole('button', { name: 'Deploy' }).click();
+    const dialog = page.getByRole('dialog');
+    const labels = async () =>
+      (await dialog.locator('label > span').allTextContents()).map((text) => text.split(' ')[0]);
+    expect(await labels()).toEqual(['To', 'Base', 'Prompts', 'No', 'Again']);
+    await dialog.getByLabel(/^To/).selectOption('huggingface');
+    expect(await labels()).toEqual(['To', 'Repo', 'Public', 'Base', 'Prompts', 'No', 'Again']);
+    await dialog.getByLabel(/^Repo/).fill('me/demo');
+    expect(await findViolations(page)).toEqual([]);
+    await dialog.getByLabel(/^To/).selectOption('ollama');
+    await dialog.getByLabel(/^Quantize/).selectOption('q8_0');
+    await dialog.getByLabel(/^Url/).fill('http://127.0.0.1:11434');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByText('It is said what will happen.').waitFor();
+    const input = { checkpoint: 'demo@2', to: 'ollama', url: 'http://127.0.0.1:11434', quantize: 'q8_0' };
+    expect(taken.map((request) => [request.action, request.input])).toEqual([['deploy', input]]);
+  });
 });

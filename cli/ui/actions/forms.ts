@@ -18,7 +18,7 @@ function formOf(operation: UiOperation): ActionForm {
   const fields = fieldsOf(operation).map((field) => ({
     name: field.name,
     label: titleOf(field.name),
-    hint: field.flag === null ? null : field.description,
+    hint: field.flag === null ? null : hintOf(field),
     isRequired: field.isRequired,
     kind: kindOf(field),
     choices: field.kind === 'choice' ? field.choices : [],
@@ -28,6 +28,12 @@ function formOf(operation: UiOperation): ActionForm {
     }),
   }));
   return { action: name, label, on, states, isDangerous, isMain, isLong: effect === 'pays', needsServer, fields };
+}
+
+/** A choice shows what there is to choose. */
+function hintOf(field: Field): string | null {
+  if (field.kind === 'choice' && field.description === field.choices.join(', ')) return null;
+  return field.description + (field.default === undefined ? '' : `; default: ${field.default}`);
 }
 
 function kindOf(field: Field): ActionField['kind'] {
