@@ -11,10 +11,16 @@ export const runs = defineOperation({
   group: 'Look',
   summary: 'list the runs of this project, newest first',
   arguments: {},
-  flags: {},
+  flags: { agent: { kind: 'text', placeholder: 'NAME', description: 'only the runs of this agent' } },
   effect: 'reads',
-  run: async (_, place): Promise<FoundRuns> => (await import('./list-runs.ts')).findRuns(place),
-  lines: async (found) => (await import('./list-runs.ts')).runLines(found),
+  run: async ({ agent }, place): Promise<FoundRuns> => {
+    const { runs: all, unreadable } = await (await import('./list-runs.ts')).findRuns(place);
+    return { runs: all.filter((row) => agent === null || row.agent === agent), unreadable };
+  },
+  lines: async (found, { agent }) => {
+    if (agent !== null && found.runs.length === 0) return [`no runs of the agent ${agent}`];
+    return (await import('./list-runs.ts')).runLines(found);
+  },
   problems: ({ unreadable }) => unreadable.map(({ message }) => message),
 });
 

@@ -40,7 +40,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
     ...each(`--epochs 3 | --at-least 3 | --max-policy-age 3 | --from-production demo`),
     ['--from demo@2', /begins.step: 2/],
   ],
-  runs: [json],
+  runs: [json, ['--agent nobody', /^no runs of the agent nobody$/]],
   'show demo': [json, ['--follow', /^step +1\//]],
   gc: [json, '--older-than 1h'],
   doctor: [json],

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { encodeJson } from '../../store/bytes/json.ts';
 import { manifestKey } from '../../store/layout.ts';
+import type { FoundRuns } from '../../operations/results.ts';
 import { addToCurve } from '../../store/records/runs/curve.ts';
 import { madeManifest } from '../store/records/made-manifest.ts';
 import { evaluation, summary, writeFixtureRun } from './fixture-store.ts';
@@ -157,12 +158,15 @@ test('runs is a table, and an empty list where there is none', async () => {
   await writeFixtureRun(project, { steps: 3 });
   await writeFixtureRun(project, {
     run: 'other-run',
+    agent: 'other',
     steps: 12,
     state: { state: 'failed', step: 7, evalAfter: null, evals: [evaluation(0, 0.51, 0.09)] },
   });
   const { stdout } = await runCli(project, ['runs']);
   expect(stdout).toMatch(/^demo +tic-tac-toe +pocket +completed +3\/3 +0.510 win +0.925 win +0.880 +2 min 32 s$/m);
-  expect(stdout).toMatch(/^other-run +tic-tac-toe +pocket +failed +7\/12 +0.510 win +– +0.880 +2 min 32 s$/m);
+  const { runs } = JSON.parse((await runCli(project, ['runs', '--agent', 'other', '--json'])).stdout) as FoundRuns;
+  expect(runs.map(({ run }) => run)).toEqual(['other-run']);
+  expect(stdout).toMatch(/^other-run +other +pocket +failed +7\/12 +0.510 win +– +0.880 +2 min 32 s$/m);
 });
 
 test('runs are compared by what they have reached, and by the settings in which they differ', async () => {
