@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { runningTarget } from '../../workers/local-stack/running-stack.ts';
 import type { ProjectPlace } from '../../operations/operation.ts';
+import type { PendingOf } from '../../operations/pending/read-pending.ts';
 
 const EVERY_MS = 10_000;
 const WITHIN_MS = 3000;
@@ -22,6 +23,14 @@ export class TemporalWatch {
   /** Null where none answers. */
   get server(): TemporalClient | null {
     return this.#server;
+  }
+
+  /** What a run waits for, by its pending activities; null where no server answers. */
+  async readWait(of: PendingOf): Promise<string | null> {
+    if (this.#server === null) return null;
+    const { readPending } = await import('../../operations/pending/read-pending.ts');
+    const { worstWait } = await import('../../operations/pending/under-way.ts');
+    return worstWait(await readPending(this.#server, of, WITHIN_MS))?.text ?? null;
   }
 
   start(): void {

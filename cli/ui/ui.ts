@@ -5,7 +5,7 @@ import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import { UI_KEY_VARIABLE } from '../../core/names/door-keys.ts';
 import type { Store } from '../../store/store.ts';
 import type { ServerInfo } from '../../views/api/requests.ts';
-import { SharedAnswers } from '../../views/context/context.ts';
+import { SharedAnswers, type ViewContext } from '../../views/context/context.ts';
 import { version } from '../../workers/version.ts';
 import { EXIT } from '../command-line/errors.ts';
 import { originOf, planKeyedPlace, type KeyedPlace, bearerWords } from '../command-line/keyed-place.ts';
@@ -60,8 +60,11 @@ async function exportTo(context: UiContext, store: Store, folder: string): Promi
 async function serveUntil(context: UiContext, place: KeyedPlace, store: Store): Promise<void> {
   const { project, env, output, signal, flags } = context;
   const temporal = new TemporalWatch({ project, env }, () => feed.tell({ kind: 'info', info: info() }));
-  const views = await openViewContext(store, context);
-  const feed = new LiveFeed(views, { onFailure: (error) => output.errorLine(describeFailure(error)) });
+  const views: ViewContext = { ...(await openViewContext(store, context)), waitOf: (run) => feed.waitOf(run) };
+  const feed = new LiveFeed(views, {
+    onFailure: (error) => output.errorLine(describeFailure(error)),
+    readWait: (run) => temporal.readWait({ store, run }),
+  });
   const info = (): ServerInfo => ({
     version: version(),
     store: store.uri,

@@ -8,6 +8,8 @@ export interface RunContext {
   readonly now: () => number;
   /** Folder of the cache; absent or null: nothing is kept between processes. */
   readonly cacheFolder?: string | null;
+  /** What a run waits for as its server says, which the store does not know; absent: nobody asks. */
+  readonly waitOf?: (run: string) => string | null;
 }
 
 export interface ViewContext extends RunContext {

@@ -130,7 +130,7 @@ async function rowOf(context: RunContext, head: RunHead, digest: RunDigest | nul
     reward: seen.reward,
     heldOut: heldOutOf(state) ?? lossOf(digest),
     sparkline,
-    waitingFor: seen.waitingFor,
+    waitingFor: context.waitOf?.(run) ?? seen.waitingFor,
     waitingSince: state === null ? null : waitingSince(state, progress.atMs),
     updatedAt: toIso(progress.atMs),
     wallSeconds: seen.wallSeconds,

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LiveEvent } from '../../../views/api/requests.ts';
+import { isEnded } from '../../../store/records/runs/run-reader.ts';
 import type { ViewContext } from '../../../views/context/context.ts';
 import { listRunRows } from '../../../views/runs/runs.ts';
 import { RunWatch } from './run-watch.ts';
@@ -14,9 +15,12 @@ const FOLDER_EVERY_MS = 2000;
 /** Each request to a bucket has a price. */
 const BUCKET_EVERY_MS = 10_000;
 const PROGRESS_EVERY_MS = 500;
+const WAITS_EVERY_MS = 5000;
 
 export interface LiveFeedOptions {
   readonly everyMs?: number;
+  /** What a run waits for, by its server. */
+  readonly readWait?: (run: string) => Promise<string | null>;
   /** Told once for each failure in a row. */
   readonly onFailure?: (error: unknown) => void;
 }
@@ -32,6 +36,10 @@ export class LiveFeed {
   readonly #stale = new Set<string>();
   /** Runs that have changed since their rows were told. */
   readonly #changed = new Set<string>();
+  /** By run, as far as any of them waits. */
+  readonly #waits = new Map<string, string>();
+  #live: readonly string[] = [];
+  #waitsAt = 0;
   #polling: Promise<void> | null = null;
   #indexing: Promise<void> | null = null;
   #ended = new AbortController();
@@ -55,6 +63,10 @@ export class LiveFeed {
     this.#listeners.add(listener);
     this.#polling ??= this.#poll();
     return () => void this.#listeners.delete(listener);
+  }
+
+  waitOf(run: string): string | null {
+    return this.#waits.get(run) ?? null;
   }
 
   tell(event: LiveEvent): void {
@@ -106,14 +118,30 @@ export class LiveFeed {
   async #look(isFirst: boolean): Promise<void> {
     const { changes, isGone } = await this.#watch.look();
     for (const { run } of changes) this.#changed.add(run);
+    await this.#readWaits();
     if (this.#changed.size === 0 && !isGone && !isFirst) return;
     const runs = await listRunRows(this.#context, { changed: isFirst ? undefined : this.#changed });
     this.#changed.clear();
+    this.#live = runs.filter((row) => !isEnded(row)).map(({ run }) => run);
     this.tell({ kind: 'runs', runs });
     for (const { run, state } of changes) {
       if (this.#wanted.has(run)) this.#index(run);
       if (isFirst || state === null) continue;
       this.tell({ kind: 'run', run, step: state.step, state: state.state });
+    }
+  }
+
+  /** An activity that fails and is tried again changes nothing in the store. */
+  async #readWaits(): Promise<void> {
+    const { readWait } = this.#options;
+    if (readWait === undefined || performance.now() < this.#waitsAt) return;
+    this.#waitsAt = performance.now() + WAITS_EVERY_MS;
+    for (const run of new Set([...this.#live, ...this.#waits.keys()])) {
+      const wait = this.#live.includes(run) ? await readWait(run) : null;
+      if (wait === this.waitOf(run)) continue;
+      if (wait === null) this.#waits.delete(run);
+      else this.#waits.set(run, wait);
+      this.#changed.add(run);
     }
   }
 

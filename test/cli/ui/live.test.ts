@@ -70,6 +70,23 @@ describe('the feed', () => {
     expect((await watch.look()).changes).toEqual([]);
   });
 
+  test('rows say what the server has a run wait for, also if the store stays as it is', async () => {
+    const store = await writeFixtureRun(temporaryProject(), { steps: 2, state: { state: 'running' } });
+    await writeFixtureRun(temporaryProject(), { run: 'ended', steps: 2, storeUri: store.uri });
+    const asked: string[] = [];
+    const views = await openViewContext(store, { env: { TEMPER_CACHE: temporaryProject() } });
+    const readWait = (run: string) => Promise.resolve(`attempt ${asked.push(run)}`);
+    const context = { ...views, waitOf: (run: string): string | null => feed.waitOf(run) };
+    const feed = new LiveFeed(context, { everyMs: 10, readWait });
+    onTestFinished(() => feed.close());
+    const told: (string | null | undefined)[] = [];
+    feed.listen((event) => {
+      if (event.kind === 'runs') told.push(event.runs.find(({ run }) => run === 'demo')?.waitingFor);
+    });
+    await expect.poll(() => told.slice(0, 2), { timeout: 20_000 }).toEqual([null, 'attempt 1']);
+    expect(new Set(asked)).toEqual(new Set(['demo']));
+  });
+
   test('tells each client which run has changed, and the rows of all runs', async () => {
     const { feed, record } = await openFeed(10);
     const rows = await next(feed, 'runs');
