@@ -3,13 +3,13 @@ import { badConfig } from '../../core/contract/failures.ts';
 import type { Checkpoint, Prepared, RunConfig } from '../../core/contract/contract.ts';
 import { parseTrainedName, policyName, type Policy } from '../../core/names/policy-name.ts';
 import { isSupervisedOnly } from '../../core/rules/supervised.ts';
-import { findCheckpoint } from '../../store/records/runs/find-checkpoint.ts';
+import { findConfiguredCheckpoint } from '../../store/records/runs/find-policy.ts';
 import { adapterOfPolicy } from '../../store/records/runs/manifest.ts';
-import { readManifest, readPrepared, readRun, requireRun } from '../../store/records/runs/run-reader.ts';
+import { readManifest, readPrepared, readRun } from '../../store/records/runs/run-reader.ts';
 import type { Store } from '../../store/store.ts';
 import { describeBase, isSameBase, trainedBase, type TrainedBase } from '../../workers/config/loaded-base.ts';
 
-/** Checkpoint of the store with its run's configuration. */
+/** Checkpoint of the store with its run's configuration when it was made. */
 export interface CheckpointTarget {
   readonly model: string;
   readonly policy: Policy;
@@ -26,9 +26,8 @@ export async function findTarget(store: Store, model: string): Promise<Checkpoin
   const name = parseTrainedName(model);
   // A run's name alone may also be a base model's.
   if (name === null || (name.run === model && (await readRun(store, model)) === null)) return null;
-  const checkpoint = await findCheckpoint(store, name);
+  const { checkpoint, config } = await findConfiguredCheckpoint(store, name);
   const { run, branch, step } = checkpoint;
-  const { file } = await requireRun(store, run);
   const policy = { run, branch, step };
   const manifest = (await readManifest(store, policy))!;
   return {
@@ -36,9 +35,9 @@ export async function findTarget(store: Store, model: string): Promise<Checkpoin
     policy,
     checkpoint,
     adapterSha256: adapterOfPolicy(run, manifest, name.policy).sha256,
-    config: file.config,
+    config,
     base: trainedBase(manifest),
-    prepared: isSupervisedOnly(file.config) ? null : await readPrepared(store, run),
+    prepared: isSupervisedOnly(config) ? null : await readPrepared(store, run),
   };
 }
 
