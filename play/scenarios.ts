@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path';
 
 import type { HubDataset } from '../core/contract/contract.ts';
-import { badConfig, type TemperError } from '../core/contract/failures.ts';
+import { badConfig, showValue, type TemperError } from '../core/contract/failures.ts';
 import { wellFormed } from '../core/text/json-text.ts';
 import { drawSample } from '../core/numbers/split-held-out.ts';
 import type { Agent, Scenario, ScenarioSource } from './agent.ts';
@@ -157,8 +157,7 @@ function checkScenario(value: unknown, place: string, remedy = 'give it one'): S
   const json = toJson(value, place);
   const { id } = (json ?? {}) as { id?: unknown };
   if (typeof id === 'string' && id !== '') return json as Scenario;
-  const found = (JSON.stringify(json) ?? 'nothing').slice(0, 80);
-  throw badConfig(`${place} must be an object with a non-empty string id, got ${found}; ${remedy}`);
+  throw badConfig(`${place} must be an object with a non-empty string id, got ${showValue(json)}; ${remedy}`);
 }
 
 /** The value after a round trip through JSON, as another process will see it. */

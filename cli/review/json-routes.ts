@@ -1,4 +1,5 @@
 /** Rewards and comparisons as JSON, for programs that have the review key. */
+import { showValue } from '../../core/contract/failures.ts';
 import { conversationOf } from '../../store/records/judging/conversation.ts';
 import type { GivenReward } from '../../store/records/rewards/given-problems.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
@@ -76,9 +77,7 @@ async function compare(asked: Asked): Promise<Reply> {
   const [left, right] = [readText(fields, 'left') ?? '', readText(fields, 'right') ?? ''];
   const { answer } = fields;
   if (!isPairAnswer(answer))
-    throw wrong(
-      `answer must be "left", "right" or "equal", got ${(JSON.stringify(answer) ?? 'nothing').slice(0, 100)}; send one of them`,
-    );
+    throw wrong(`answer must be "left", "right" or "equal", got ${showValue(answer)}; send one of them`);
   const by = readText(fields, 'by');
   const note = readText(fields, 'note');
   const key = readIdempotencyKey(asked, fields);

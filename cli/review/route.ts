@@ -1,4 +1,5 @@
 /** Endpoints of `temper review` as data: who may ask, what answers, and how a body is read. */
+import { showValue } from '../../core/contract/failures.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
 import type { RewardDesk } from './desk.ts';
 import type { ReviewKeys, KeyScope } from '../../operations/review/keys.ts';
@@ -41,10 +42,10 @@ type Fields = Readonly<Record<string, unknown>>;
 export function readFields(body: string, names: readonly string[]): Fields {
   const value = parseJson(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw wrong(`a body must be a JSON object, such as {"reward": 0.7}, got ${shown(value)}`);
+    throw wrong(`a body must be a JSON object, such as {"reward": 0.7}, got ${showValue(value)}`);
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown === undefined) return value as Fields;
-  throw wrong(`a body may have the members ${names.join(', ')}, not ${shown(unknown)}; remove it`);
+  throw wrong(`a body may have the members ${names.join(', ')}, not ${showValue(unknown)}; remove it`);
 }
 
 function parseJson(body: string): unknown {
@@ -53,8 +54,12 @@ function parseJson(body: string): unknown {
   } catch {
     // Python writes these where a number is none.
     if (/\b(NaN|Infinity)\b/.test(body))
-      throw wrong(`numbers must be finite, got ${shown(body.trim())}; send a finite number`);
-    throw new HttpRefusal(400, `a body must be JSON, got ${shown(body.trim())}; send {"reward": 0.7}`, 'invalid_json');
+      throw wrong(`numbers must be finite, got ${showValue(body.trim())}; send a finite number`);
+    throw new HttpRefusal(
+      400,
+      `a body must be JSON, got ${showValue(body.trim())}; send {"reward": 0.7}`,
+      'invalid_json',
+    );
   }
 }
 
@@ -81,8 +86,4 @@ export function readForm({ headers, body }: Pick<Asked, 'headers' | 'body'>): Fi
 
 export function wrong(message: string): HttpRefusal {
   return new HttpRefusal(422, message, 'invalid_value');
-}
-
-function shown(value: unknown): string {
-  return (JSON.stringify(value) ?? 'nothing').slice(0, 100);
 }

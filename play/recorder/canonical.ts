@@ -2,7 +2,7 @@
  * One form for what client libraries write differently: the same conversation has the same key, seed and prompt,
  * whichever library sends it. What the model wrote in this attempt is told to it in its own words.
  */
-import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import { badConfig, showValue, type TemperError } from '../../core/contract/failures.ts';
 import { parseJson } from '../../core/text/json-text.ts';
 import { canonicalJson } from '../../core/text/hashes.ts';
 import type { ChatMessage } from '../../store/records/groups/trajectories.ts';
@@ -15,8 +15,7 @@ export interface AskedRequest {
 }
 
 export function badParameter(name: string, value: unknown, rule: string, remedy: string): TemperError {
-  const shown = (JSON.stringify(value) ?? 'nothing').slice(0, 100);
-  return badConfig(`${name} ${rule}, got ${shown}; ${remedy}`);
+  return badConfig(`${name} ${rule}, got ${showValue(value)}; ${remedy}`);
 }
 
 interface FunctionCall {

@@ -2,7 +2,7 @@
  * A program's calls, as its attempt's recorder takes them. A program was written for some model and some settings: what
  * must be the run's becomes the run's, and the log says so. A request that is wrong fails its attempt, and nothing else.
  */
-import { TemperError } from '../../core/contract/failures.ts';
+import { showValue, TemperError } from '../../core/contract/failures.ts';
 import { answerRequest, type Answerer } from '../dialects/answer-request.ts';
 import type { Memory } from '../dialects/dialect.ts';
 import { isNeutral } from '../recorder/request.ts';
@@ -69,12 +69,12 @@ export function createAnswerer({ recorder, log, rewrite }: Omit<GatewayAttempt, 
 function rewritten(request: unknown): AskedRequest {
   const { messages } = (request ?? {}) as Partial<AskedRequest>;
   if (Array.isArray(messages) && messages.length > 0) return request as AskedRequest;
-  throw new TemperError('AgentFailed', `rewrite must return the request with its messages, got ${shown(request)}`);
+  throw new TemperError('AgentFailed', `rewrite must return the request with its messages, got ${showValue(request)}`);
 }
 
 function pin(asked: AskedRequest, { model, mode, rollout }: Recorder, note: (line: string) => void): AskedRequest {
   const pinned: AskedRequest = { ...asked, model };
-  if (asked['model'] !== model) note(`gateway: model ${shown(asked['model'])} is the run's model here`);
+  if (asked['model'] !== model) note(`gateway: model ${showValue(asked['model'])} is the run's model here`);
   // A hosted model has no run.
   if (mode === 'text') return pinned;
   const tokens = asked['max_completion_tokens'] ?? asked['max_tokens'];
@@ -85,15 +85,11 @@ function pin(asked: AskedRequest, { model, mode, rollout }: Recorder, note: (lin
     delete pinned[name];
     if (value === undefined || isNeutral(name, value)) continue;
     if (name === 'temperature' && value === rollout.temperature) continue;
-    note(`gateway: ${name} ${shown(value)} has no effect, because sampling is the run's`);
+    note(`gateway: ${name} ${showValue(value)} has no effect, because sampling is the run's`);
   }
   return pinned;
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function shown(value: unknown): string {
-  return (JSON.stringify(value) ?? 'nothing').slice(0, 100);
 }

@@ -74,6 +74,7 @@ function clientOf(address: EngineAddress): OpenAI {
     project: null,
     logLevel: 'off',
     fetchOptions: { redirect: 'manual' },
+    defaultHeaders: { ...address.headers, ...(address.key === null && { authorization: null }) },
   } as const;
   return createOpenAIClient(options, fetch);
 }

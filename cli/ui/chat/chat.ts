@@ -1,6 +1,6 @@
 /** Chats with checkpoints, base models and hosted models. Nothing of them is stored. */
 import { PassThrough } from 'node:stream';
-import { badConfig, type TemperError } from '../../../core/contract/failures.ts';
+import { badConfig, showValue, type TemperError } from '../../../core/contract/failures.ts';
 import { hostedAddress, nameMaxTokens } from '../../../play/connections/providers.ts';
 import { AnsweredCalls } from '../../../play/recorder/canonical.ts';
 import { checkRequest } from '../../../play/recorder/request.ts';
@@ -96,8 +96,7 @@ function checkMessages(messages: ChatRequest['messages']): void {
 }
 
 function refused(name: string, rule: string, value: unknown): TemperError {
-  const shown = (JSON.stringify(value) ?? 'nothing').slice(0, 100);
-  return badConfig(`${name} of a chat ${rule}, got ${shown}; change it`);
+  return badConfig(`${name} of a chat ${rule}, got ${showValue(value)}; change it`);
 }
 
 /** Passes on what the work waits for while it goes on. */
