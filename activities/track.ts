@@ -1,11 +1,11 @@
-/** `track`: tells one target of a run what its store has, until the run has ended and the target knows it. */
+/** `track`: delivers a run from its store to one target, until the run has ended and the target has all of it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { TrackInput, type TrackResult } from '../core/contract/outbound.ts';
 import { TemperError, type FailureType } from '../core/contract/failures.ts';
 import { SnapshotReader, type RunSnapshot } from '../outbound/run-snapshot.ts';
 import type { Target } from '../outbound/target.ts';
-import { beat, runOutcomeOf, tellNext } from '../outbound/tell-run.ts';
+import { beat, runOutcomeOf, deliverNext } from '../outbound/deliver-run.ts';
 import { runKey } from '../store/layout.ts';
 import type { RunOutcome } from '../store/records/production/outbound-cursor.ts';
 import { isEnded } from '../store/records/runs/run-reader.ts';
@@ -25,7 +25,7 @@ interface Patience {
   /** An activity returns after so long, so that its place is free for others. */
   readonly workMs: number;
   readonly pollMs: number;
-  /** New rows of a running run wait so long for others: a telling costs about the same for one as for many. */
+  /** New rows of a running run wait so long for others: a delivery costs about the same for one as for many. */
   readonly gatherMs: number;
   /** Pause between two questions to the server whether a silent run still exists. */
   readonly askMs: number;
@@ -46,23 +46,23 @@ export function createTrackActivities(dependencies: OutboundDependencies) {
     const target = openTarget(name);
     const watch = new RunWatch(dependencies, run, patience.askMs);
     const endsAt = performance.now() + patience.workMs;
-    const telling = { store, ...scope };
-    let toldAt = -Infinity;
-    let knewAllAt = -Infinity;
+    const deliveryScope = { store, ...scope };
+    let deliveredAt = -Infinity;
+    let hadAllAt = -Infinity;
     while (!scope.signal.aborted) {
       const { snapshot, outcome } = await watch.look();
-      const isDue = outcome !== null || performance.now() - knewAllAt >= patience.gatherMs;
+      const isDue = outcome !== null || performance.now() - hadAllAt >= patience.gatherMs;
       if (isDue && snapshot !== null) {
-        if (await tellNext(target, snapshot, { outcome, from }, telling)) {
-          toldAt = performance.now();
+        if (await deliverNext(target, snapshot, { outcome, from }, deliveryScope)) {
+          deliveredAt = performance.now();
           continue;
         }
-        knewAllAt = performance.now();
+        hadAllAt = performance.now();
       }
       if (outcome !== null) return { over: true };
-      if (snapshot !== null && performance.now() - toldAt > patience.beatMs) {
-        await beat(target, snapshot, telling);
-        toldAt = performance.now();
+      if (snapshot !== null && performance.now() - deliveredAt > patience.beatMs) {
+        await beat(target, snapshot, deliveryScope);
+        deliveredAt = performance.now();
       }
       if (performance.now() >= endsAt) return { over: false };
       await sleep(watch.pauseMs(patience.pollMs), undefined, { signal: scope.signal });

@@ -111,6 +111,6 @@ async function playRun(
   await Promise.race([handle.result(), refuseDeath(worker, place)]);
   const seconds = (performance.now() - startedAt) / 1000;
   const late = await awaitTracking(client, storeId, { run, targets, limitMs: TOLD_WITHIN_MS });
-  if (late.length > 0) throw new Error(`${late.join(', ')} was not told all of ${run} within a minute`);
+  if (late.length > 0) throw new Error(`${late.join(', ')} did not get all of ${run} within a minute`);
   return seconds / config.steps;
 }

@@ -1,7 +1,7 @@
 /** What operations answer with, apart from the work that makes it: a script's compiler reads these types alone. */
 import type { LeagueScore, RunState, StepSummary } from '../core/contract/contract.ts';
 import type { Agreement } from '../core/numbers/agreement.ts';
-import type { ToldTarget } from '../outbound/describe-telling.ts';
+import type { TargetProgress } from '../outbound/list-deliveries.ts';
 import type { AwaitedList } from '../views/api/attempt-views.ts';
 import type { RunRow, RunView } from '../views/api/run-views.ts';
 import type { HeldOutLoss } from '../views/charts/held-out.ts';
@@ -25,9 +25,9 @@ export interface Period {
 
 export interface Tracked {
   readonly run: string;
-  /** Targets of the request that workers tell from now on. */
+  /** Targets of the request that workers deliver to from now on. */
   readonly byWorkers: readonly string[];
-  readonly trackers: readonly ToldTarget[];
+  readonly trackers: readonly TargetProgress[];
 }
 
 export interface FoundRuns {

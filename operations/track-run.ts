@@ -1,17 +1,17 @@
 /** Tells targets of a run: by the workers that play it, or here. */
 import { badConfig, WorkFailed } from '../core/contract/failures.ts';
 import { runWorkflowId, trackWorkflowId } from '../core/names/queues.ts';
-import { listTold } from '../outbound/describe-telling.ts';
+import { listDeliveries } from '../outbound/list-deliveries.ts';
 import { SnapshotReader, type RunSnapshot } from '../outbound/run-snapshot.ts';
 import type { Target } from '../outbound/target.ts';
-import { runOutcomeOf, tellNext } from '../outbound/tell-run.ts';
+import { runOutcomeOf, deliverNext } from '../outbound/deliver-run.ts';
 import { readCursor } from '../store/records/production/outbound-cursor.ts';
 import { isEnded, requireRunFile } from '../store/records/runs/run-reader.ts';
 import { loadConfig, type TemperConfig } from '../workers/config/config.ts';
 import { settingsOfTarget } from '../workers/config/targets.ts';
 import { isWorkflowRunning, type TemporalClient } from '../workers/connection/connection.ts';
 import { openTarget } from '../workers/tracking/open-target.ts';
-import { tellTarget } from '../workers/tracking/tracking.ts';
+import { startDelivery } from '../workers/tracking/tracking.ts';
 import type { Place } from './operation.ts';
 import type { Tracked } from './results.ts';
 import { tryServer } from './server.ts';
@@ -42,10 +42,10 @@ export async function trackRun(place: Place, tracking: Tracking): Promise<Tracke
   } finally {
     await server?.close();
   }
-  return { run, byWorkers, trackers: await listTold(store, run) };
+  return { run, byWorkers, trackers: await listDeliveries(store, run) };
 }
 
-/** A target of a run that goes on, or one that is being told of a run that has ended; false for others. */
+/** A target of a run that continues, or one that an ended run is being delivered to; false for others. */
 async function tellByWorkers(
   place: Place,
   { config, server: { client } }: { readonly config: TemperConfig; readonly server: TemporalClient },
@@ -56,7 +56,7 @@ async function tellByWorkers(
   const isRunning = await isWorkflowRunning(client, runWorkflowId(storeId, run));
   if (!isRunning && !(await isWorkflowRunning(client, trackWorkflowId(storeId, run, name)))) return false;
   const from = backfill ? 'start' : 'now';
-  await tellTarget(client, { storeId, workflows: config.queues.workflows }, { run, target: name, from });
+  await startDelivery(client, { storeId, workflows: config.queues.workflows }, { run, target: name, from });
   return true;
 }
 
@@ -66,21 +66,21 @@ async function tellHere(place: Place, { run, backfill }: Tracking, target: Targe
   const store = await place.store();
   const known = await readCursor(store, run, target.name);
   if (known === null && !backfill)
-    throw badConfig(`${run} has ended, and ${target.name} knows nothing of it; pass --backfill to tell it all steps`);
+    throw badConfig(`${run} has ended, and ${target.name} has nothing of it; pass --backfill to send it all steps`);
   const snapshot = await new SnapshotReader(store, run).read();
   if (snapshot === null) throw badConfig(`${run} has taken no step yet; start it with temper train`);
   const outcome = endOf(snapshot);
   const scope = { store, signal, checkFresh: () => undefined };
   try {
-    while (await tellNext(target, snapshot, { outcome, from: 'start' }, scope)) signal.throwIfAborted();
+    while (await deliverNext(target, snapshot, { outcome, from: 'start' }, scope)) signal.throwIfAborted();
   } catch (cause) {
     signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new WorkFailed(`${target.name} was not told all of ${run}: ${reason}; run this command again`, { cause });
+    throw new WorkFailed(`${target.name} did not get all of ${run}: ${reason}; run this command again`, { cause });
   }
 }
 
-/** A script's run, and one that is started again, goes on: its end is told then. */
+/** A script's run, and one that is started again, continues: its end is delivered then. */
 function endOf(snapshot: RunSnapshot): ReturnType<typeof runOutcomeOf> | null {
   return isEnded(snapshot.state) ? runOutcomeOf(snapshot) : null;
 }

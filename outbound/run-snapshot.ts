@@ -1,4 +1,4 @@
-/** A run as its store has it now, for those who tell others of it. Times come from the store, never from a clock. */
+/** A run as its store has it now, for those who deliver it to others. Times come from the store, never from a clock. */
 import type { Branch, EvalResult, RunState, StepSummary } from '../core/contract/contract.ts';
 import { branchOfStep } from '../core/names/lineage.ts';
 import { isEvaluationDue } from '../core/plan/evaluation.ts';

@@ -1,6 +1,6 @@
 /**
- * A system that a run is told to: a metric tracker, or an exporter of traces. It is told at least once, in order, and
- * by one process at a time; repeated rows have the same numbers and the same content.
+ * A system that a run is delivered to: a metric tracker, or an exporter of traces. Rows are delivered at least once, in
+ * order, and by one process at a time; repeated rows have the same numbers and the same content.
  */
 import type { EvalResult, RunConfig, StepSummary } from '../core/contract/contract.ts';
 import type { RunOutcome } from '../store/records/production/outbound-cursor.ts';
@@ -9,21 +9,21 @@ export interface Target {
   readonly name: string;
   /** Most rows of one delivery. */
   readonly batch: number;
-  /** After a rollback: tell the new branch as a run of its own, from its first step, or only the steps after it. */
+  /** After a rollback: deliver the new branch as a run of its own, from its first step, or only the steps after it. */
   readonly onRollback: 'restart' | 'continue';
   /** Opens the run, or a branch of it, or opens it again after its end. Returns what the target named it. */
-  begin(told: ToldRun): Promise<TargetMemory>;
-  tell(told: ToldRun, rows: readonly ToldRow[]): Promise<void>;
-  end(told: ToldRun, outcome: RunOutcome): Promise<void>;
-  /** Said now and then while there is nothing to tell, to a target that takes silence for a crash. */
-  beat?(told: ToldRun): Promise<void>;
+  begin(delivery: Delivery): Promise<TargetMemory>;
+  deliver(delivery: Delivery, rows: readonly DeliveryRow[]): Promise<void>;
+  end(delivery: Delivery, outcome: RunOutcome): Promise<void>;
+  /** Sent now and then while there is nothing to deliver, to a target that takes silence for a crash. */
+  beat?(delivery: Delivery): Promise<void>;
 }
 
 /** Ids and addresses that the target gave, kept with its cursor: never a key. */
 export type TargetMemory = Readonly<Record<string, string>>;
 
-/** The run, or the branch of it, that is told. */
-export interface ToldRun {
+/** The run, or the branch of it, that is delivered, and what the target has of it. */
+export interface Delivery {
   readonly run: RunFacts;
   readonly branch: number;
   /** Number of rows that the target has. */
@@ -31,7 +31,7 @@ export interface ToldRun {
   /** Answer of `begin`; empty before. */
   readonly memory: TargetMemory;
   /** The last step and the last evaluation up to the rows of this delivery. */
-  readonly newest: readonly ToldRow[];
+  readonly newest: readonly DeliveryRow[];
   /** All evaluations up to them. */
   readonly evals: readonly EvalResult[];
   /** Aborted when the worker ends. */
@@ -53,7 +53,7 @@ export interface RunFacts {
 }
 
 interface RowPlace {
-  /** From 0, in the order of telling; by branch if the target tells branches as runs of their own. */
+  /** From 0, in the order of delivery; by branch if the target has branches as runs of their own. */
   readonly number: number;
   readonly branch: number;
   readonly step: number;
@@ -79,4 +79,4 @@ export interface EvalRow extends RowPlace {
   readonly result: EvalResult;
 }
 
-export type ToldRow = StepRow | EvalRow;
+export type DeliveryRow = StepRow | EvalRow;

@@ -121,7 +121,7 @@ export const replaysPrefix = (run: string): string => `${runPrefix(run)}/replays
 export const replayKey = (run: string, id: string): string => `${replaysPrefix(run)}/${id}.rollouts.jsonl.gz`;
 
 export const outboundPrefix = (run: string): string => `${runPrefix(run)}/outbound`;
-/** How far a target was told of the run. Replaced after each delivery; in no hash, and not copied. */
+/** What a target has of the run. Replaced after each delivery; in no hash, and not copied. */
 export const outboundCursorKey = (run: string, target: string): string => `${outboundPrefix(run)}/${target}.json`;
 
 export const SCHEDULES_PREFIX = 'schedules';

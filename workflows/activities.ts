@@ -175,7 +175,7 @@ export function openScheduleActivities({ rollout }: RunQueues): ScheduleActiviti
   });
 }
 
-/** The activity that tells one target of a run, done by any worker of the store. */
+/** The activity that delivers a run to one target, done by any worker of the store. */
 export interface TrackActivities {
   track(input: TrackInput): Promise<TrackResult>;
 }

@@ -79,7 +79,7 @@ export const rollbackUpdate = defineUpdate<RollbackAnswer, [RollbackRequest]>('r
 
 /** Rewards were given from outside: a run that waits for them looks into the store. It may be lost, and sent again. */
 export const rewardsSignal = defineSignal(REWARDS_SIGNAL);
-/** To a workflow that tells a target: the run was started again, so that it looks once more before it ends. */
+/** To a workflow that delivers to a target: the run was started again, so that it looks once more before it ends. */
 export const runResumedSignal = defineSignal('runResumed');
 
 /** The run's state now, with what it waits for. Works while a worker lives; `state.json` works always. */

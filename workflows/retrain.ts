@@ -34,7 +34,7 @@ export interface RetrainInput {
   queues: RunQueues;
   /** Recorded conversations that each run trains. Absent: runs play their agent. */
   production?: ProductionSource;
-  /** Targets that each run tells; likewise. */
+  /** Targets that each run is delivered to; likewise. */
   track?: Tracking;
 }
 

@@ -17,7 +17,7 @@ export interface TrainRunInput {
   carried: CarriedRun | null;
   /** Resumes an ended run at the position that its store has, or rolls it back from there. */
   resume: ResumeFrom | null;
-  /** Trackers and trace exporters by name, as workers are configured. Absent: nobody is told of the run. */
+  /** Trackers and trace exporters by name, as workers are configured. Absent: the run is delivered to nobody. */
   track?: Tracking;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Tells one target (a tracker, a trace exporter) of a run, from the store. The run starts it and does not wait for it: a
- * target that is away for weeks is asked again for weeks, and delays neither the run nor other targets.
+ * Delivers a run from its store to one target (a tracker, a trace exporter). The run starts it and does not wait for it:
+ * a target that is unavailable for weeks is tried again for weeks, and delays neither the run nor other targets.
  */
 import {
   continueAsNew,
@@ -24,7 +24,7 @@ export interface TrackRunInput extends TrackInput {
   storeId: string;
 }
 
-/** The targets that a run tells. */
+/** The targets that a run is delivered to. */
 export interface Tracking {
   storeId: string;
   targets: string[];
@@ -34,21 +34,21 @@ const ALREADY_STARTED = 'WorkflowExecutionAlreadyStartedError';
 const ACTIVITIES_PER_RUN = 100;
 
 export async function trackRun(input: TrackRunInput): Promise<void> {
-  const { storeId, ...told } = input;
+  const { storeId, ...delivered } = input;
   let asked = 1;
   setHandler(runResumedSignal, () => void (asked += 1));
-  upsertSearchAttributes([{ key: temperRun, value: told.run }]);
+  upsertSearchAttributes([{ key: temperRun, value: delivered.run }]);
   const outbound = openTrackActivity(outboundQueue(storeId));
   for (let done = 0, answered = 0; answered < asked; done++) {
     if (done >= ACTIVITIES_PER_RUN || workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof trackRun>(input);
     const before = asked;
-    const { over } = await outbound.track(told);
+    const { over } = await outbound.track(delivered);
     if (over) answered = before;
   }
 }
 
-/** Starts a workflow for each target, or wakes the one that still tells what the run did before. */
+/** Starts a workflow for each target, or wakes the one that still delivers what the run did before. */
 export async function startTracking(run: string, { storeId, targets }: Tracking): Promise<void> {
   await Promise.all(
     targets.map(async (target) => {
@@ -67,7 +67,7 @@ async function startOrWake(input: TrackRunInput): Promise<boolean> {
       workflowId,
       args: [input],
       parentClosePolicy: ParentClosePolicy.ABANDON,
-      staticSummary: `${run}: told to ${target}`,
+      staticSummary: `${run}: delivery to ${target}`,
     });
     return true;
   } catch (error) {

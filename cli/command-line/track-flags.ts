@@ -9,7 +9,8 @@ export const TRACK_FLAGS = {
     isMain: true,
     kind: 'texts',
     placeholder: 'NAME',
-    description: 'tracker to tell: wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; repeatable',
+    description:
+      'tracker to send it to: wandb, mlflow, trackio, csv, or a name of track in temporal.config.ts; repeatable',
     default: 'those of track in temporal.config.ts; none switches them off',
     excludes: ['estimate'],
   },

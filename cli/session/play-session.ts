@@ -14,7 +14,7 @@ import {
 } from '../../workers/connection/connection.ts';
 import { describeBase, loadedBase } from '../../workers/config/loaded-base.ts';
 import { openLocalStack, type LocalStack } from '../../workers/local-stack/client.ts';
-import { listTold } from '../../outbound/describe-telling.ts';
+import { listDeliveries } from '../../outbound/list-deliveries.ts';
 import { awaitTracking } from '../../workers/tracking/tracking.ts';
 import { wakeIfComplete } from '../../workers/rewards/wake-run.ts';
 import type { StackReleased } from '../../workers/local-stack/daemon-connection.ts';
@@ -32,7 +32,7 @@ import { setMaxListeners } from 'node:events';
 export interface Session {
   readonly overrides: EngineOverrides;
   readonly plan: RunPlan;
-  /** Trackers that the run tells, if this command starts it. */
+  /** Trackers that the run is delivered to, if this command starts it. */
   readonly targets: readonly string[];
   readonly project: string;
   readonly viewer: Viewer;
@@ -108,15 +108,15 @@ async function playOn(stack: LocalStack, session: Session): Promise<void> {
   }
 }
 
-/** The end of a run is told within seconds, if its trackers answer. */
+/** The end of a run is delivered within seconds, if its trackers answer. */
 async function awaitTrackers(client: Client, { plan, targets, viewer, signal }: Session): Promise<void> {
   if (signal.aborted) return;
   const { run } = plan.config;
   const limitMs = TRACKERS_PATIENCE_MS;
   const late = await awaitTracking(client, await plan.store.id(), { run, targets, limitMs });
-  for (const { target, url, failure } of await listTold(plan.store, run)) {
+  for (const { target, url, failure } of await listDeliveries(plan.store, run)) {
     if (url !== null && targets.includes(target)) viewer.note(`${target}: ${url}`);
-    if (failure !== null && late.includes(target)) viewer.note(`${target} was not told all: ${failure}`);
+    if (failure !== null && late.includes(target)) viewer.note(`${target} did not get all: ${failure}`);
   }
   if (late.length > 0)
     viewer.note(

@@ -1,5 +1,5 @@
 /**
- * Settings of trackers, and the activity that tells them of a run. Settings hold no secret and stay
+ * Settings of trackers, and the activity that delivers a run to them. Settings hold no secret and stay
  * on the worker's host; on the wire a target is known by its name alone.
  */
 import { z } from 'zod';
@@ -87,7 +87,7 @@ export const mlflow = (options: OptionsOf<typeof MlflowSettings> = {}): z.input<
   ...options,
 });
 
-/** `from`: a target that knows nothing of the run is told from its first step on, or what comes after its present one. */
+/** `from`: a target that has nothing of the run gets it from its first step on, or what comes after its present one. */
 export const TrackInput = z
   .strictObject({ run: name, target: targetName, from: z.enum(['start', 'now']) })
   .meta({ id: 'TrackInput' });

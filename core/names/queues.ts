@@ -16,12 +16,12 @@ export function rolloutQueue(storeId: string, agent: string): string {
   return `rollout/${storeId}/${agent}`;
 }
 
-/** Activities that tell other systems of a run, or deploy it: any worker of the store takes them. */
+/** Activities that deliver a run to other systems, or deploy it: any worker of the store takes them. */
 export function outboundQueue(storeId: string): string {
   return `outbound/${storeId}`;
 }
 
-/** Workflow that tells one target of a run. */
+/** Workflow that delivers a run to one target. */
 export function trackWorkflowId(storeId: string, run: string, target: string): string {
   return `track/${storeId}/${run}/${target}`;
 }

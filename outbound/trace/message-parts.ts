@@ -31,7 +31,7 @@ export function cutText(text: string, most: number): string {
   return `${text.slice(0, most).toWellFormed()} … (${text.length - most} more characters)`;
 }
 
-/** Messages of a request as JSON; where all of them are too long, the oldest but the first go, and their number is told. */
+/** Messages of a request as JSON; where all of them are too long, the oldest but the first go, and their number is given. */
 export function toMessagesJson(
   messages: readonly ChatMessage[],
   maxTextLength: number,

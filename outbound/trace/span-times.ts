@@ -1,5 +1,5 @@
 /**
- * Times of spans, as far as the store tells them. Of a call whose answer came from the journal only the attempt's time is
+ * Times of spans, as far as the store has them. Of a call whose answer came from the journal only the attempt's time is
  * known, and of files from before calls were timed only the group's: such a span lasts nothing, stands in its order, and
  * `temper.time` says whose time it has.
  */

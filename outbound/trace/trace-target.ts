@@ -2,7 +2,7 @@
 import type { TraceSettings } from '../../core/contract/trace.ts';
 import type { Store } from '../../store/store.ts';
 import type { HttpCaller } from '../../core/text/http.ts';
-import type { TargetMemory, ToldRow, RunFacts, StepRow, Target, ToldRun } from '../target.ts';
+import type { TargetMemory, DeliveryRow, RunFacts, StepRow, Target, Delivery } from '../target.ts';
 import { attemptRoot, attemptSpans, nameAttempt, sampleAttempts } from './attempt-spans.ts';
 import { SCHEMA_URL } from './conventions.ts';
 import { endpointOf, langfuseAccess, lookUp } from './endpoint.ts';
@@ -27,7 +27,7 @@ export interface TracePlace {
   readonly version: string;
 }
 
-/** Keys are looked for when there is something to tell. */
+/** Keys are looked for when there is something to deliver. */
 export function openTraceTarget(settings: TraceSettings, place: TracePlace): Target {
   return new TraceTarget(settings, place);
 }
@@ -36,7 +36,7 @@ class TraceTarget implements Target {
   readonly name: string;
   /** A step may have thousands of attempts: it is a delivery by itself. */
   readonly batch = 1;
-  /** Ids tell branches apart. */
+  /** Ids distinguish branches. */
   readonly onRollback = 'continue';
   readonly #settings: TraceSettings;
   readonly #place: TracePlace;
@@ -47,7 +47,7 @@ class TraceTarget implements Target {
     this.#place = place;
   }
 
-  async begin({ run, signal }: ToldRun): Promise<TargetMemory> {
+  async begin({ run, signal }: Delivery): Promise<TargetMemory> {
     const { env, fetch, store } = this.#place;
     const { agent } = run.config;
     const memory = await lookUp(this.#settings, agent, env, { fetch, signal });
@@ -59,19 +59,19 @@ class TraceTarget implements Target {
     return { ...memory, datasetId: await putHeldOut(api, store, run.run, dataset) };
   }
 
-  async tell(told: ToldRun, rows: readonly ToldRow[]): Promise<void> {
+  async deliver(delivery: Delivery, rows: readonly DeliveryRow[]): Promise<void> {
     for (const row of rows) {
-      const telling = new Telling(this.#settings, this.#place, told, this.#langfuse(told.signal));
-      await (row.kind === 'step' ? telling.step(row) : telling.evaluation(row));
+      const rowExport = new RowExport(this.#settings, this.#place, delivery, this.#langfuse(delivery.signal));
+      await (row.kind === 'step' ? rowExport.step(row) : rowExport.evaluation(row));
     }
   }
 
   /** Times come from the store: the run is over with its last commit. */
-  async end(told: ToldRun, outcome: string): Promise<void> {
-    const { beganAt, failure } = told.run;
-    const endedAt = Math.max(beganAt, ...told.newest.map(({ at }) => at));
-    const sender = openSender(this.#settings, this.#place, told);
-    await sender.add([runSpan(tracedRun(told.run, this.#settings), { beganAt, endedAt, outcome, failure })]);
+  async end(delivery: Delivery, outcome: string): Promise<void> {
+    const { beganAt, failure } = delivery.run;
+    const endedAt = Math.max(beganAt, ...delivery.newest.map(({ at }) => at));
+    const sender = openSender(this.#settings, this.#place, delivery);
+    await sender.add([runSpan(tracedRun(delivery.run, this.#settings), { beganAt, endedAt, outcome, failure })]);
     await sender.flush();
   }
 
@@ -88,8 +88,11 @@ function datasetOf(settings: TraceSettings): string | null {
   return settings.kind === 'langfuse' ? settings.dataset : null;
 }
 
-function openSender(settings: TraceSettings, { env, fetch, version }: TracePlace, told: ToldRun): TraceSender {
-  const endpoint = endpointOf(settings, told.run.config.agent, env, told.memory, { fetch, signal: told.signal });
+function openSender(settings: TraceSettings, { env, fetch, version }: TracePlace, delivery: Delivery): TraceSender {
+  const endpoint = endpointOf(settings, delivery.run.config.agent, env, delivery.memory, {
+    fetch,
+    signal: delivery.signal,
+  });
   const resource = { 'service.name': 'temper', 'service.version': version, ...endpoint.resource };
   const source = { resource, scope: { name: 'temper-rl', version }, schemaUrl: SCHEMA_URL };
   return new TraceSender(endpoint, source);
@@ -104,7 +107,7 @@ function tracedRun(
 }
 
 /** One row on its way: groups are read, sent and let go one after the other. */
-class Telling {
+class RowExport {
   readonly #settings: TraceSettings;
   readonly #store: Store;
   readonly #run: TracedRun;
@@ -112,12 +115,12 @@ class Telling {
   readonly #sender: TraceSender;
   readonly #langfuse: LangfuseApi | null;
 
-  constructor(settings: TraceSettings, place: TracePlace, told: ToldRun, langfuse: LangfuseApi | null) {
+  constructor(settings: TraceSettings, place: TracePlace, delivery: Delivery, langfuse: LangfuseApi | null) {
     this.#settings = settings;
     this.#store = place.store;
-    this.#run = tracedRun(told.run, settings);
-    this.#memory = told.memory;
-    this.#sender = openSender(settings, place, told);
+    this.#run = tracedRun(delivery.run, settings);
+    this.#memory = delivery.memory;
+    this.#sender = openSender(settings, place, delivery);
     this.#langfuse = langfuse;
   }
 

@@ -6,7 +6,7 @@ import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { CsvSettings } from '../../core/contract/outbound.ts';
 import { TemperError } from '../../core/contract/failures.ts';
-import type { ToldRow, Target } from '../target.ts';
+import type { DeliveryRow, Target } from '../target.ts';
 import { metricsOfRow, STEP_METRIC } from './metric-names.ts';
 import type { TrackerPlace } from './tracker-run.ts';
 
@@ -24,7 +24,7 @@ export function createCsvTracker({ name, folder }: CsvSettings, { project }: Pic
       await explained(fileOf(run.run), (file) => mkdir(dirname(file), { recursive: true }));
       return {};
     },
-    async tell({ run, rows: kept }, rows) {
+    async deliver({ run, rows: kept }, rows) {
       const lines = rows.map((row) => cellsOf(row, metricsOfRow(row)));
       await explained(fileOf(run.run), (file) => writeLines(file, kept, lines));
     },
@@ -32,7 +32,7 @@ export function createCsvTracker({ name, folder }: CsvSettings, { project }: Pic
   };
 }
 
-function cellsOf(row: ToldRow, metrics: Readonly<Record<string, number>>): Cells {
+function cellsOf(row: DeliveryRow, metrics: Readonly<Record<string, number>>): Cells {
   const { [STEP_METRIC]: _step, ...others } = metrics;
   return {
     kind: row.kind,

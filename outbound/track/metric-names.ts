@@ -1,18 +1,18 @@
 /**
  * NamedMetrics of a run under ART's names. The numbers are the curve's and the evaluations': every tracker, and the
- * workers' /metrics, tell the same ones.
+ * workers' /metrics, use the same ones.
  */
 import type { EvalResult, StepSummary } from '../../core/contract/contract.ts';
 import { costMetrics } from '../../core/rules/costs.ts';
 import { headline, headlineInterval } from '../../core/reports/format.ts';
-import type { ToldRow, StepTotals } from '../target.ts';
+import type { DeliveryRow, StepTotals } from '../target.ts';
 
 export type NamedMetrics = Record<string, number>;
 
 /** Step metric of each row: W&B and others number rows themselves. */
 export const STEP_METRIC = 'training_step';
 
-export function metricsOfRow(row: ToldRow): NamedMetrics {
+export function metricsOfRow(row: DeliveryRow): NamedMetrics {
   const metrics = row.kind === 'step' ? metricsOfStep(row.summary, row.totals) : metricsOfEvaluation(row.result);
   return { [STEP_METRIC]: row.step, ...metrics };
 }

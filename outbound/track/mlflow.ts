@@ -13,7 +13,7 @@ import {
   type HttpCaller,
   type HttpRequest,
 } from '../../core/text/http.ts';
-import type { ToldRow, Target, ToldRun } from '../target.ts';
+import type { DeliveryRow, Target, Delivery } from '../target.ts';
 import { latestMetrics, describeConfig, flatten, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow } from './metric-names.ts';
 
@@ -43,36 +43,39 @@ export interface MlflowApi {
 }
 
 export function createMlflowTracker(settings: MlflowSettings, { env, fetch }: TrackerPlace): Target {
-  const open = ({ signal }: ToldRun): MlflowApi => openMlflow(settings, env, { fetch, signal });
+  const open = ({ signal }: Delivery): MlflowApi => openMlflow(settings, env, { fetch, signal });
   return {
     name: settings.name,
     batch: 20,
     onRollback: 'restart',
-    async begin(told) {
-      const api = open(told);
-      const name = settings.experiment ?? (env['MLFLOW_EXPERIMENT_NAME'] || told.run.config.agent);
+    async begin(delivery) {
+      const api = open(delivery);
+      const name = settings.experiment ?? (env['MLFLOW_EXPERIMENT_NAME'] || delivery.run.config.agent);
       const experiment = await findOrMakeExperiment(api, name);
-      const id = (await findRun(api, experiment, told)) ?? (await makeRun(api, experiment, told, settings.tags));
+      const id =
+        (await findRun(api, experiment, delivery)) ?? (await makeRun(api, experiment, delivery, settings.tags));
       await call(api, 'runs/update', { run_id: id, status: 'RUNNING' });
-      await logParams(api, id, flatten(describeConfig(told)));
+      await logParams(api, id, flatten(describeConfig(delivery)));
       return { experiment, id, url: `${api.baseUrl}/#/experiments/${experiment}/runs/${id}` };
     },
-    async tell(told, rows) {
+    async deliver(delivery, rows) {
       const metrics = rows.flatMap((row) => metricsOf(row, metricsOfRow(row)));
       for (const part of parts(metrics, MOST_METRICS))
-        await call(open(told), 'runs/log-batch', { run_id: told.memory['id'], metrics: part });
+        await call(open(delivery), 'runs/log-batch', { run_id: delivery.memory['id'], metrics: part });
     },
-    async end(told, outcome) {
-      const api = open(told);
-      const best = Object.entries(latestMetrics(told)).filter(([name]) => name.startsWith('best/'));
+    async end(delivery, outcome) {
+      const api = open(delivery);
+      const best = Object.entries(latestMetrics(delivery)).filter(([name]) => name.startsWith('best/'));
       const tags = [
         { key: 'temper.outcome', value: outcome },
         ...best.map(([key, value]) => ({ key: `temper.${key}`, value: String(value) })),
-        ...(told.run.failure === null ? [] : [{ key: 'temper.failure', value: told.run.failure.slice(0, 2000) }]),
+        ...(delivery.run.failure === null
+          ? []
+          : [{ key: 'temper.failure', value: delivery.run.failure.slice(0, 2000) }]),
       ];
-      await call(api, 'runs/log-batch', { run_id: told.memory['id'], tags });
-      const endedAt = Math.max(told.run.beganAt, ...told.newest.map(({ at }) => at));
-      await call(api, 'runs/update', { run_id: told.memory['id'], status: STATES[outcome], end_time: endedAt });
+      await call(api, 'runs/log-batch', { run_id: delivery.memory['id'], tags });
+      const endedAt = Math.max(delivery.run.beganAt, ...delivery.newest.map(({ at }) => at));
+      await call(api, 'runs/update', { run_id: delivery.memory['id'], status: STATES[outcome], end_time: endedAt });
     },
   };
 }
@@ -110,8 +113,8 @@ export async function findOrMakeExperiment(api: MlflowApi, name: string): Promis
   );
 }
 
-async function findRun(api: MlflowApi, experiment: string, told: ToldRun): Promise<string | null> {
-  const filter = `tags.\`${ID_TAG}\` = '${trackerRunId(told)}'`;
+async function findRun(api: MlflowApi, experiment: string, delivery: Delivery): Promise<string | null> {
+  const filter = `tags.\`${ID_TAG}\` = '${trackerRunId(delivery)}'`;
   const answer = await call(api, 'runs/search', { experiment_ids: [experiment], filter, max_results: 1 });
   const { runs = [] } = answer.json as { runs?: { info?: { run_id?: string } }[] };
   return runs[0]?.info?.run_id ?? null;
@@ -120,23 +123,23 @@ async function findRun(api: MlflowApi, experiment: string, told: ToldRun): Promi
 async function makeRun(
   api: MlflowApi,
   experiment: string,
-  told: ToldRun,
+  delivery: Delivery,
   own: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const { run } = told;
+  const { run } = delivery;
   const tags = {
     ...own,
-    'mlflow.runName': shownName(told),
+    'mlflow.runName': shownName(delivery),
     'mlflow.source.name': run.config.agent,
-    [ID_TAG]: trackerRunId(told),
+    [ID_TAG]: trackerRunId(delivery),
     'temper.run': run.run,
-    'temper.branch': String(told.branch),
+    'temper.branch': String(delivery.branch),
     'temper.group': run.group ?? run.run,
     ...(run.config.parent && { 'temper.forked_from': `${run.config.parent.run}@${run.config.parent.step}` }),
   };
   const answer = await call(api, 'runs/create', {
     experiment_id: experiment,
-    run_name: shownName(told),
+    run_name: shownName(delivery),
     start_time: run.beganAt,
     tags: Object.entries(tags).map(([key, value]) => ({ key, value })),
   });
@@ -148,7 +151,7 @@ async function logParams(api: MlflowApi, id: string, params: Readonly<Record<str
   for (const part of parts(all, MOST_PARAMS)) await call(api, 'runs/log-batch', { run_id: id, params: part });
 }
 
-function metricsOf({ at, step }: ToldRow, metrics: Readonly<Record<string, number>>): object[] {
+function metricsOf({ at, step }: DeliveryRow, metrics: Readonly<Record<string, number>>): object[] {
   return Object.entries(metrics).map(([key, value]) => ({ key: keyOf(key), value, timestamp: at, step }));
 }
 

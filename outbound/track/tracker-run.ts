@@ -1,21 +1,21 @@
 /** A run as trackers name and describe it. A branch is a run of its own, which has the steps before it, too. */
 import { hashOf } from '../../core/text/hashes.ts';
-import type { ToldRun } from '../target.ts';
+import type { Delivery } from '../target.ts';
 import type { Store } from '../../store/store.ts';
 import { bestEvaluation, metricsOfEvaluation, metricsOfRow, resultOf, type NamedMetrics } from './metric-names.ts';
 
 /** `demo`, or `demo~1` on branch 1. */
-export function shownName({ run, branch }: Pick<ToldRun, 'run' | 'branch'>): string {
+export function shownName({ run, branch }: Pick<Delivery, 'run' | 'branch'>): string {
   return branch === 0 ? run.run : `${run.run}~${branch}`;
 }
 
 /** The same for every try, and another one for a run of the same name in another store. */
-export function trackerRunId(told: Pick<ToldRun, 'run' | 'branch'>): string {
-  return `${shownName(told)}-${hashOf({ store: told.run.storeId, run: shownName(told) }).slice(0, 8)}`;
+export function trackerRunId(delivery: Pick<Delivery, 'run' | 'branch'>): string {
+  return `${shownName(delivery)}-${hashOf({ store: delivery.run.storeId, run: shownName(delivery) }).slice(0, 8)}`;
 }
 
 /** Settings of the run, as one object for a tracker's table. No path, no key: a run has none. */
-export function describeConfig({ run, branch }: ToldRun): Record<string, unknown> {
+export function describeConfig({ run, branch }: Delivery): Record<string, unknown> {
   const { config, agentCodeSha256 } = run;
   return {
     ...config,
@@ -47,7 +47,7 @@ export interface TrackerPlace {
 }
 
 /** The result before and after, the newest value of each metric, the best evaluation: what the table of a tracker's runs shows. */
-export function latestMetrics({ newest, evals }: Pick<ToldRun, 'newest' | 'evals'>): NamedMetrics {
+export function latestMetrics({ newest, evals }: Pick<Delivery, 'newest' | 'evals'>): NamedMetrics {
   const results = evals.map((each) => resultOf(each));
   const metrics = Object.assign({}, ...results, ...newest.map((row) => metricsOfRow(row))) as NamedMetrics;
   const best = bestEvaluation(evals);

@@ -2,7 +2,7 @@
 import { withoutSlash } from '../../core/names/addresses.ts';
 import type { TrackioSettings } from '../../core/contract/outbound.ts';
 import { callHttp, type HttpCaller, type HttpRequest } from '../../core/text/http.ts';
-import type { Target, ToldRun } from '../target.ts';
+import type { Target, Delivery } from '../target.ts';
 import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow } from './metric-names.ts';
 
@@ -17,28 +17,32 @@ interface Entry {
 }
 
 export function createTrackioTracker(settings: TrackioSettings, { env, fetch }: TrackerPlace): Target {
-  const log = async (told: ToldRun, entries: readonly Entry[]): Promise<void> => {
+  const log = async (delivery: Delivery, entries: readonly Entry[]): Promise<void> => {
     const baseUrl = trackioUrl(settings, env);
-    const project = settings.project ?? (env['TRACKIO_PROJECT'] || told.run.config.agent);
-    await bulkLog(trackioCaller(baseUrl, { env, fetch, signal: told.signal }), baseUrl, { project, told, entries });
+    const project = settings.project ?? (env['TRACKIO_PROJECT'] || delivery.run.config.agent);
+    await bulkLog(trackioCaller(baseUrl, { env, fetch, signal: delivery.signal }), baseUrl, {
+      project,
+      delivery,
+      entries,
+    });
   };
   return {
     name: settings.name,
     batch: 200,
     onRollback: 'restart',
     // A run begins with its first row, which brings the configuration.
-    begin: (told) => Promise.resolve({ id: trackerRunId(told) }),
-    tell: (told, rows) =>
+    begin: (delivery) => Promise.resolve({ id: trackerRunId(delivery) }),
+    deliver: (delivery, rows) =>
       log(
-        told,
+        delivery,
         rows.map((row) => ({ id: String(row.number), step: row.step, metrics: metricsOfRow(row) })),
       ),
-    async end(told, outcome) {
+    async end(delivery, outcome) {
       // Trackio has no states: the end is a row of its own.
-      const { training_step: step = 0, ...latest } = latestMetrics(told);
+      const { training_step: step = 0, ...latest } = latestMetrics(delivery);
       const results = Object.entries(latest).filter(([name]) => /^(before|after|best)\//.test(name));
       const metrics = { ...Object.fromEntries(results), outcome };
-      await log(told, [{ id: `end-${outcome}-${told.rows}`, step, metrics }]);
+      await log(delivery, [{ id: `end-${outcome}-${delivery.rows}`, step, metrics }]);
     },
   };
 }
@@ -50,7 +54,7 @@ export function trackioUrl({ url }: Pick<TrackioSettings, 'url'>, env: NodeJS.Pr
 /** A Space knows the hub's token. No other server gets it: on this machine, anybody may listen on the usual port. */
 export function trackioCaller(
   baseUrl: string,
-  { env, fetch, signal }: Pick<TrackerPlace, 'env' | 'fetch'> & Pick<ToldRun, 'signal'>,
+  { env, fetch, signal }: Pick<TrackerPlace, 'env' | 'fetch'> & Pick<Delivery, 'signal'>,
 ): HttpCaller {
   const variable = !env[TOKEN_VARIABLE] && isOfHub(baseUrl, env) ? HUB_VARIABLE : TOKEN_VARIABLE;
   return { system: 'Trackio', keyVariable: variable, key: env[variable] || null, fetch, signal };
@@ -65,13 +69,13 @@ function isOfHub(baseUrl: string, env: TrackerPlace['env']): boolean {
 async function bulkLog(
   caller: HttpCaller,
   baseUrl: string,
-  { project, told, entries }: { project: string; told: ToldRun; entries: readonly Entry[] },
+  { project, delivery, entries }: { project: string; delivery: Delivery; entries: readonly Entry[] },
 ): Promise<void> {
-  const runId = trackerRunId(told);
-  const config = { ...describeConfig(told), _Group: told.run.group ?? told.run.run };
+  const runId = trackerRunId(delivery);
+  const config = { ...describeConfig(delivery), _Group: delivery.run.group ?? delivery.run.run };
   const logs = entries.map(({ id, step, metrics }) => ({
     project,
-    run: shownName(told),
+    run: shownName(delivery),
     run_id: runId,
     metrics,
     step,

@@ -4,7 +4,7 @@
  */
 import type { WandbSettings } from '../../core/contract/outbound.ts';
 import { callHttp } from '../../core/text/http.ts';
-import type { ToldRow, Target, ToldRun, EvalRow } from '../target.ts';
+import type { DeliveryRow, Target, Delivery, EvalRow } from '../target.ts';
 import { latestMetrics, describeConfig, shownName, trackerRunId, type TrackerPlace } from './tracker-run.ts';
 import { metricsOfRow, STEP_METRIC, bestEvaluation } from './metric-names.ts';
 import { basicKey, openWandbApi, UPSERT_RUN, WANDB_CLOUD, wandbGraphql, type WandbApi } from './wandb-graphql.ts';
@@ -26,37 +26,37 @@ const METRIC_DEFINITIONS = [
 ];
 
 export function createWandbTracker(settings: WandbSettings, place: TrackerPlace): Target {
-  const api = (told: ToldRun): WandbApi =>
-    openWandbApi(settings.baseUrl, place.env, { fetch: place.fetch, signal: told.signal });
+  const api = (delivery: Delivery): WandbApi =>
+    openWandbApi(settings.baseUrl, place.env, { fetch: place.fetch, signal: delivery.signal });
   return {
     name: settings.name,
     batch: BATCH,
     onRollback: 'restart',
-    async begin(told) {
-      const project = settings.project ?? (place.env['WANDB_PROJECT'] || told.run.config.agent);
-      const bucket = await upsertRun(api(told), told, { settings, project, entity: entityOf(settings, place) });
+    async begin(delivery) {
+      const project = settings.project ?? (place.env['WANDB_PROJECT'] || delivery.run.config.agent);
+      const bucket = await upsertRun(api(delivery), delivery, { settings, project, entity: entityOf(settings, place) });
       return {
         entity: bucket.project.entity.name,
         project: bucket.project.name,
         id: bucket.name,
-        url: `${appUrl(api(told).baseUrl)}/${bucket.project.entity.name}/${bucket.project.name}/runs/${bucket.name}`,
+        url: `${appUrl(api(delivery).baseUrl)}/${bucket.project.entity.name}/${bucket.project.name}/runs/${bucket.name}`,
       };
     },
-    async tell(told, rows) {
-      const content = rows.map((row) => JSON.stringify(historyRow(row, told, metricsOfRow(row))));
-      const summary = JSON.stringify({ ...latestMetrics(told), _step: told.rows + rows.length - 1 });
-      const files = { [HISTORY]: { offset: told.rows, content }, [SUMMARY]: { offset: 0, content: [summary] } };
-      await stream(api(told), told, { files });
-      if (settings.artifacts) await logCheckpoints(api(told), place.store, told, rows);
+    async deliver(delivery, rows) {
+      const content = rows.map((row) => JSON.stringify(historyRow(row, delivery, metricsOfRow(row))));
+      const summary = JSON.stringify({ ...latestMetrics(delivery), _step: delivery.rows + rows.length - 1 });
+      const files = { [HISTORY]: { offset: delivery.rows, content }, [SUMMARY]: { offset: 0, content: [summary] } };
+      await stream(api(delivery), delivery, { files });
+      if (settings.artifacts) await logCheckpoints(api(delivery), place.store, delivery, rows);
     },
     // A run whose stream is silent for five minutes is shown as crashed.
-    async beat(told) {
-      await stream(api(told), told, { files: {} });
+    async beat(delivery) {
+      await stream(api(delivery), delivery, { files: {} });
     },
-    async end(told, outcome) {
+    async end(delivery, outcome) {
       if (outcome === 'rolled back')
-        await upsertRun(api(told), told, { settings, ...placeOf(told), tag: 'rolled-back' });
-      await stream(api(told), told, { files: {}, complete: true, exitcode: EXIT_CODES[outcome] });
+        await upsertRun(api(delivery), delivery, { settings, ...placeOf(delivery), tag: 'rolled-back' });
+      await stream(api(delivery), delivery, { files: {}, complete: true, exitcode: EXIT_CODES[outcome] });
     },
   };
 }
@@ -68,7 +68,7 @@ function entityOf({ entity }: WandbSettings, { env }: TrackerPlace): string | nu
   return entity ?? (env['WANDB_ENTITY'] || null);
 }
 
-function placeOf({ memory }: ToldRun): { project: string; entity: string | null } {
+function placeOf({ memory }: Delivery): { project: string; entity: string | null } {
   return { project: memory['project'] ?? '', entity: memory['entity'] ?? null };
 }
 
@@ -85,14 +85,18 @@ interface Bucket {
 }
 
 /** Finds or makes the run of this id. */
-async function upsertRun(api: WandbApi, told: ToldRun, { settings, project, entity, tag }: RunPlace): Promise<Bucket> {
-  const config = Object.fromEntries(Object.entries(describeConfig(told)).map(([name, value]) => [name, { value }]));
+async function upsertRun(
+  api: WandbApi,
+  delivery: Delivery,
+  { settings, project, entity, tag }: RunPlace,
+): Promise<Bucket> {
+  const config = Object.fromEntries(Object.entries(describeConfig(delivery)).map(([name, value]) => [name, { value }]));
   const { upsertBucket } = await wandbGraphql<{ upsertBucket: { bucket: Bucket } }>(api, UPSERT_RUN, {
-    name: trackerRunId(told),
-    displayName: shownName(told),
+    name: trackerRunId(delivery),
+    displayName: shownName(delivery),
     project,
     entity,
-    groupName: told.run.group ?? told.run.run,
+    groupName: delivery.run.group ?? delivery.run.run,
     jobType: 'train',
     tags: [...settings.tags, ...(tag === undefined ? [] : [tag])],
     config: JSON.stringify({ ...config, _wandb: { value: { m: METRIC_DEFINITIONS } } }),
@@ -100,12 +104,12 @@ async function upsertRun(api: WandbApi, told: ToldRun, { settings, project, enti
   return upsertBucket.bucket;
 }
 
-function historyRow(row: ToldRow, { run }: ToldRun, metrics: Readonly<Record<string, number>>): object {
+function historyRow(row: DeliveryRow, { run }: Delivery, metrics: Readonly<Record<string, number>>): object {
   const seconds = row.at / 1000;
   return { _step: row.number, _timestamp: seconds, _runtime: seconds - run.beganAt / 1000, ...metrics };
 }
 
-async function stream({ caller, baseUrl }: WandbApi, { memory }: ToldRun, json: object): Promise<void> {
+async function stream({ caller, baseUrl }: WandbApi, { memory }: Delivery, json: object): Promise<void> {
   const path = ['entity', 'project', 'id'].map((part) => encodeURIComponent(memory[part] ?? '')).join('/');
   const url = `${baseUrl}/files/${path}/file_stream`;
   await callHttp(caller, { method: 'POST', url, json, headers: basicKey(caller) });
@@ -117,23 +121,33 @@ function appUrl(baseUrl: string): string {
 }
 
 /** Adapters of evaluated checkpoints as artifacts of type `lora`, with the aliases `step12`, `latest` and `best`. */
-async function logCheckpoints(api: WandbApi, store: Store, told: ToldRun, rows: readonly ToldRow[]): Promise<void> {
-  for (const row of rows) if (row.kind === 'evaluation' && row.step > 0) await logCheckpoint(api, store, told, row);
+async function logCheckpoints(
+  api: WandbApi,
+  store: Store,
+  delivery: Delivery,
+  rows: readonly DeliveryRow[],
+): Promise<void> {
+  for (const row of rows) if (row.kind === 'evaluation' && row.step > 0) await logCheckpoint(api, store, delivery, row);
 }
 
 /** A step that trained nothing has no checkpoint; a pruned one has no weights any more. */
-async function logCheckpoint(api: WandbApi, store: Store, told: ToldRun, { branch, step }: EvalRow): Promise<void> {
-  const place = { run: told.run.run, branch, step };
+async function logCheckpoint(
+  api: WandbApi,
+  store: Store,
+  delivery: Delivery,
+  { branch, step }: EvalRow,
+): Promise<void> {
+  const place = { run: delivery.run.run, branch, step };
   if ((await store.read(manifestKey(place))) === null) return;
   const manifest = await readManifest(store, place);
   if (manifest === null || manifest.fullFineTuning === true || (await store.blobBytes(manifest.adapter)) === null)
     return;
-  const isBest = bestEvaluation(told.evals)?.step === step;
+  const isBest = bestEvaluation(delivery.evals)?.step === step;
   await logArtifact(api, {
-    entity: told.memory['entity'] ?? '',
-    project: told.memory['project'] ?? '',
-    runId: trackerRunId(told),
-    name: `${shownName(told).replaceAll('~', '-branch-')}-lora`,
+    entity: delivery.memory['entity'] ?? '',
+    project: delivery.memory['project'] ?? '',
+    runId: trackerRunId(delivery),
+    name: `${shownName(delivery).replaceAll('~', '-branch-')}-lora`,
     type: 'lora',
     metadata: { 'wandb.base_model': manifest.baseModel, step, adapter_sha256: manifest.adapter.sha256 },
     aliases: [`step${step}`, 'latest', ...(isBest ? ['best'] : [])],

@@ -10,13 +10,13 @@ import { NEVER_PAUSED } from './world.ts';
 const PATIENCE = { workMs: 300, pollMs: 20, gatherMs: 0, askMs: 0, beatMs: 0 };
 const logger = { info: () => undefined, warn: () => undefined };
 
-/** Notes what it is told. */
-function createTarget(fail: () => Error | null = () => null): { target: Target; told: string[] } {
-  const told: string[] = [];
+/** Notes what is delivered to it. */
+function createTarget(fail: () => Error | null = () => null): { target: Target; delivered: string[] } {
+  const delivered: string[] = [];
   const note = (line: string): void => {
     const error = fail();
     if (error !== null) throw error;
-    told.push(line);
+    delivered.push(line);
   };
   const target: Target = {
     name: 'fake',
@@ -26,11 +26,11 @@ function createTarget(fail: () => Error | null = () => null): { target: Target; 
       note('begin');
       return { id: 'x' };
     },
-    tell: async (_, rows) => rows.forEach((row) => note(`${row.kind} ${row.step}`)),
+    deliver: async (_, rows) => rows.forEach((row) => note(`${row.kind} ${row.step}`)),
     beat: async () => note('beat'),
     end: async (_, outcome) => note(`end ${outcome}`),
   };
-  return { target, told };
+  return { target, delivered };
 }
 
 function track(
@@ -44,39 +44,39 @@ function track(
   return new MockActivityEnvironment().run(activities.track, { run, target: 'fake', from: 'start' as const });
 }
 
-test('a run whose workflow is gone without an end is told as crashed, and one that says its end as it says', async () => {
+test('a run whose workflow is gone without an end is delivered as crashed, and one that says its end as it says', async () => {
   const crashed = await startTrackedRun();
   await crashed.step();
-  const { target, told } = createTarget();
+  const { target, delivered } = createTarget();
   expect(await track(crashed, target, () => Promise.resolve(false))).toEqual({ over: true });
-  expect(told).toEqual(['begin', 'step 1', 'end crashed']);
+  expect(delivered).toEqual(['begin', 'step 1', 'end crashed']);
 
   const stopped = await startTrackedRun();
   await stopped.set({ state: 'stopped' });
   const other = createTarget();
   expect(await track(stopped, other.target, () => Promise.resolve(false))).toEqual({ over: true });
-  expect(other.told).toEqual(['begin', 'end stopped']);
+  expect(other.delivered).toEqual(['begin', 'end stopped']);
 });
 
 test('an activity returns in time while the run runs, and a quiet run is still said to run', async () => {
   const tracked = await startTrackedRun();
-  const { target, told } = createTarget();
+  const { target, delivered } = createTarget();
   expect(await track(tracked, target, () => Promise.resolve(true))).toEqual({ over: false });
-  expect(told.slice(0, 2)).toEqual(['begin', 'beat']);
+  expect(delivered.slice(0, 2)).toEqual(['begin', 'beat']);
   expect((await readCursor(tracked.store, 'demo', 'fake'))?.memory).toEqual({ id: 'x' });
 });
 
 test('a state that was completed before the run was started again is no end', async () => {
   const tracked = await startTrackedRun();
   await tracked.set({ state: 'completed' });
-  const { target, told } = createTarget();
+  const { target, delivered } = createTarget();
   expect(await track(tracked, target, () => Promise.resolve(true))).toEqual({ over: false });
-  expect(told).not.toContain('end finished');
+  expect(delivered).not.toContain('end finished');
 });
 
-test('new rows of a running run wait for others, and are told at once when it has ended', async () => {
+test('new rows of a running run wait for others, and are delivered at once when it has ended', async () => {
   const tracked = await startTrackedRun();
-  const { target, told } = createTarget();
+  const { target, delivered } = createTarget();
   let [isRunning, looks] = [true, 0];
   const ask = () => {
     looks += 1;
@@ -84,14 +84,14 @@ test('new rows of a running run wait for others, and are told at once when it ha
   };
   const gathering = track(tracked, target, ask, { ...PATIENCE, workMs: 60_000, gatherMs: 60_000 });
   // It knew all that there was.
-  await expect.poll(() => told).toContain('beat');
+  await expect.poll(() => delivered).toContain('beat');
   await tracked.step();
   const before = looks;
   await expect.poll(() => looks).toBeGreaterThan(before + 2);
-  expect(told).not.toContain('step 1');
+  expect(delivered).not.toContain('step 1');
   isRunning = false;
   expect(await gathering).toEqual({ over: true });
-  expect(told.filter((line) => line !== 'beat')).toEqual(['begin', 'step 1', 'end crashed']);
+  expect(delivered.filter((line) => line !== 'beat')).toEqual(['begin', 'step 1', 'end crashed']);
 });
 
 test('what a person may mend is asked for again', async () => {
@@ -103,8 +103,8 @@ test('what a person may mend is asked for again', async () => {
 
 test('a run that left nothing in the store is over', async () => {
   const { store } = await startTrackedRun();
-  const { target, told } = createTarget();
+  const { target, delivered } = createTarget();
   const nothing = { store, run: 'never-prepared' } as TrackedRun;
   expect(await track(nothing, target, () => Promise.resolve(false))).toEqual({ over: true });
-  expect(told).toEqual([]);
+  expect(delivered).toEqual([]);
 });

@@ -51,7 +51,7 @@ export const ADDED: Readonly<Record<string, readonly Given[]>> = {
   'rewards demo': [json, '--expires-days 3'],
   'track demo': [json, '--to csv'],
   // Without it nothing is told.
-  'track demo --to csv': [['--backfill', /^csv knows demo up to step|^temper: csv was not told all of demo/]],
+  'track demo --to csv': [['--backfill', /^csv has demo up to step|^temper: csv did not get all of demo/]],
   'report demo': ['--out here.html'],
   [PRUNE]: [
     ['--keep-best solvedRate:1', /^kept +2: one of the best 1 by solvedRate$/],

@@ -14,13 +14,13 @@ beforeEach(async () => {
 
 test('an ended run is told by temper track --to NAME --backfill, without a server, and --json says how far', async () => {
   await writeFixtureRun(project);
-  expect((await runCli(project, ['track', 'demo'])).stdout).toMatch(/^no tracker knows demo; tell one with temper/);
+  expect((await runCli(project, ['track', 'demo'])).stdout).toMatch(/^no tracker has demo; send it to one with temper/);
   const unknown = await complaintIn(project, ['track', 'demo', '--to', 'csv']);
-  expect(unknown).toContain('csv knows nothing of it; pass --backfill');
+  expect(unknown).toContain('csv has nothing of it; pass --backfill');
   const told = await runCli(project, ['track', 'demo', '--to', 'csv', '--backfill']);
   expect(told).toMatchObject({
     exitCode: 0,
-    stdout: expect.stringMatching(/^csv knows demo up to step \d+/) as string,
+    stdout: expect.stringMatching(/^csv has demo up to step \d+/) as string,
   });
   const { stdout } = await runCli(project, ['track', 'demo', '--json']);
   const { trackers } = JSON.parse(stdout) as { trackers: { target: string; step: number; url: string | null }[] };

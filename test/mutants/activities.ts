@@ -86,6 +86,6 @@ export const ACTIVITIES: readonly Mutant[] = [
     ],
   ]),
   ...breaking('activities/track.ts', 'test/activities/track.test.ts', [
-    ['what a person may mend at a target ends the telling', '!MENDABLE.has(error.type)', 'MENDABLE.has(error.type)'],
+    ['what a person may mend at a target ends the delivery', '!MENDABLE.has(error.type)', 'MENDABLE.has(error.type)'],
   ]),
 ];

@@ -1,4 +1,4 @@
-/** Broken lines of what other systems are told. */
+/** Broken lines of what is delivered to other systems. */
 import { breaking, type Mutant } from './mutant.ts';
 
 export const OUTBOUND: readonly Mutant[] = [
@@ -22,27 +22,27 @@ export const OUTBOUND: readonly Mutant[] = [
       'Number.isFinite(seconds) ? seconds : ',
     ],
   ]),
-  ...breaking('outbound/tell-run.ts', 'test/outbound/track/tell-run.test.ts', [
+  ...breaking('outbound/deliver-run.ts', 'test/outbound/track/deliver-run.test.ts', [
     [
       'the cursor moves before the target has accepted the rows',
-      '  await keep({ ...cursor, pending: telling.pending });\n',
-      '  await keep(afterRows(cursor, telling.pending));\n',
+      '  await keep({ ...cursor, pending: next.pending });\n',
+      '  await keep(afterRows(cursor, next.pending));\n',
     ],
     [
-      'a worker that lost its work writes how far a target was told',
+      'a worker that lost its work writes what a target has',
       '    scope.checkFresh();\n    await writeCursor',
       '    await writeCursor',
     ],
   ]),
-  ...breaking('outbound/plan-telling.ts', 'test/outbound/track/tell-run.test.ts', [
+  ...breaking('outbound/plan-delivery.ts', 'test/outbound/track/deliver-run.test.ts', [
     [
       'a target that goes on after a rollback keeps the evaluations of the old branch',
       'evals: cursor.evals.filter((step) => step <= fork),',
       'evals: cursor.evals,',
     ],
   ]),
-  ...breaking('outbound/plan-telling.ts', 'test/outbound/track/trackers.test.ts', [
-    ['a target that is told from now on is told what was', 'step: steps.at(-1)?.step ?? 0, evals:', 'step: 0, evals:'],
+  ...breaking('outbound/plan-delivery.ts', 'test/outbound/track/trackers.test.ts', [
+    ['a target that begins now is delivered what was', 'step: steps.at(-1)?.step ?? 0, evals:', 'step: 0, evals:'],
   ]),
   ...breaking('outbound/track/csv.ts', 'test/outbound/track/trackers.test.ts', [
     ['a repeated delivery adds its lines again', '.slice(0, kept + 1);', '.slice(0, Infinity);'],
@@ -50,13 +50,13 @@ export const OUTBOUND: readonly Mutant[] = [
   ...breaking('outbound/track/wandb.ts', 'test/outbound/track/trackers.test.ts', [
     [
       'rows of Weights & Biases that are sent again get new numbers',
-      '[HISTORY]: { offset: told.rows, content }',
+      '[HISTORY]: { offset: delivery.rows, content }',
       '[HISTORY]: { offset: rows.at(-1)?.number, content }',
     ],
     ['a run that was cancelled is shown as finished', 'cancelled: 255,', 'cancelled: 0,'],
   ]),
   ...breaking('outbound/track/mlflow.ts', 'test/outbound/track/trackers.test.ts', [
-    ['a run of MLflow is made twice after a lost answer', '(await findRun(api, experiment, told)) ?? ', ''],
+    ['a run of MLflow is made twice after a lost answer', '(await findRun(api, experiment, delivery)) ?? ', ''],
   ]),
   ...breaking('outbound/trace/send-traces.ts', 'test/outbound/trace/send-traces.test.ts', [
     ['spans that a collector left out count as sent', 'if (rejected === 0) return;', 'if (rejected >= 0) return;'],

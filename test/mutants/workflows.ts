@@ -241,24 +241,24 @@ export const WORKFLOWS: readonly Mutant[] = [
     'test/workflows/track-run.test.ts',
     [
       [
-        'a run that goes on while its end is told is not told again',
+        'a run that continues while its end is delivered is not delivered again',
         'if (over) answered = before;',
         'if (over) answered = asked;',
       ],
     ],
-    { title: 'a run that is started again is told' },
+    { title: 'a run that is started again is delivered' },
   ),
   ...breaking(
     'workflows/track-run.ts',
     'test/workflows/track-run.test.ts',
     [
       [
-        'targets are told no more once their run has ended',
+        'targets get nothing more once their run has ended',
         'parentClosePolicy: ParentClosePolicy.ABANDON,',
         'parentClosePolicy: ParentClosePolicy.TERMINATE,',
       ],
     ],
-    { title: 'each target is told' },
+    { title: 'each target is served' },
   ),
   ...breaking(
     'workflows/train-step.ts',

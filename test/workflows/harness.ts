@@ -40,8 +40,8 @@ export interface RunSetup {
   gpuWorker?: boolean;
   /** Activities that the GPU worker lacks. */
   unknown?: 'train'[];
-  /** Targets that the run tells, by a fake of the activity. */
-  track?: { targets: string[]; tell: (input: TrackInput) => Promise<TrackResult> };
+  /** Targets that the run is delivered to, by a fake of the activity. */
+  track?: { targets: string[]; deliver: (input: TrackInput) => Promise<TrackResult> };
 }
 
 export interface TestBed {
@@ -49,7 +49,7 @@ export interface TestBed {
   close(): Promise<void>;
 }
 
-/** Runs are told apart by their names. */
+/** Runs are distinguished by their names. */
 export const STORE_ID = 'test-store';
 
 /** In saved histories too, which shall name no process and no machine. */
@@ -184,7 +184,7 @@ async function play<T>(bed: Bed, setup: RunSetup, scene: (started: StartedRun) =
         connection: bed.native,
         identity: IDENTITY,
         taskQueue: outboundQueue(run),
-        activities: { track: track.tell },
+        activities: { track: track.deliver },
       }),
     );
   const workflowQueue = await bed.workflowWorkers.queueFor(setup.maxCachedWorkflows ?? CACHED);

@@ -1,4 +1,4 @@
-/** The workflows that tell a run's targets, as clients start them and wait for them. */
+/** The workflows that deliver a run to its targets, as clients start them and wait for them. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { TrackInput } from '../../core/contract/outbound.ts';
 import { storeQueue, trackWorkflowId } from '../../core/names/queues.ts';
@@ -12,8 +12,8 @@ export interface TrackedPlace {
   readonly workflows: string;
 }
 
-/** Starts the workflow, or has the one that tells already look once more before it ends. */
-export async function tellTarget(client: Client, place: TrackedPlace, input: TrackInput): Promise<void> {
+/** Starts the workflow, or has the one that delivers already look once more before it ends. */
+export async function startDelivery(client: Client, place: TrackedPlace, input: TrackInput): Promise<void> {
   const { storeId, workflows } = place;
   const { run, target } = input;
   const argument: TrackRunInput = { ...input, storeId };
@@ -24,20 +24,20 @@ export async function tellTarget(client: Client, place: TrackedPlace, input: Tra
         taskQueue: storeQueue(storeId, workflows),
         args: [argument],
         signal: runResumedSignal,
-        staticSummary: `${run}: told to ${target}`,
+        staticSummary: `${run}: delivery to ${target}`,
       }),
     { limitMs: 30_000 },
   );
 }
 
-/** Targets that do not know all of an ended run by then. They are told when a worker runs again. */
+/** Targets that do not have all of an ended run by then. They get the rest when a worker runs again. */
 export async function awaitTracking(
   client: Client,
   storeId: string,
   { run, targets, limitMs }: { run: string; targets: readonly string[]; limitMs: number },
 ): Promise<string[]> {
   const isLate = new Promise<false>((resolve) => setTimeout(resolve, limitMs, false).unref());
-  const told = targets.map((target) => {
+  const deliveries = targets.map((target) => {
     const handle = client.workflow.getHandle(trackWorkflowId(storeId, run, target));
     const ended = client
       .withDeadline(Date.now() + limitMs, () => handle.result())
@@ -47,7 +47,7 @@ export async function awaitTracking(
       );
     return Promise.race([ended, isLate]);
   });
-  const done = await Promise.all(told);
+  const done = await Promise.all(deliveries);
   return targets.filter((_, index) => !done[index]);
 }
 
@@ -59,13 +59,13 @@ export function openTracking(
   client: Client,
   place: TrackedPlace,
   targets: readonly string[],
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): { start(run: string): Promise<void>; end(): Promise<void> } {
   const runs = new Set<string>();
   return {
     async start(run) {
       runs.add(run);
-      for (const target of targets) await tellTarget(client, place, { run, target, from: 'start' });
+      for (const target of targets) await startDelivery(client, place, { run, target, from: 'start' });
     },
     async end() {
       const limitMs = PATIENCE_MS;
@@ -74,8 +74,8 @@ export function openTracking(
       );
       for (const [index, run] of [...runs].entries())
         if (late[index]!.length > 0)
-          tell(
-            `${late[index]!.join(', ')} will be told the rest of ${run} when a worker runs again; see temper track ${run}`,
+          print(
+            `${late[index]!.join(', ')} will get the rest of ${run} when a worker runs again; see temper track ${run}`,
           );
     },
   };

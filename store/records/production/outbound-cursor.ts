@@ -1,5 +1,5 @@
 /**
- * How far a target (a tracker, a trace exporter) was told of a run. `pending` is written before a delivery and removed
+ * What a target (a tracker, a trace exporter) has of a run. `pending` is written before a delivery and removed
  * after it: whoever takes over a delivery in doubt repeats the same rows at the same numbers.
  */
 import { z } from 'zod';
@@ -18,16 +18,16 @@ const step = z.int().min(0);
 const CursorSchema = z.looseObject({
   schema: z.literal(RECORD_SCHEMA),
   branch: step,
-  /** Steps after it are told. */
+  /** Steps after it are delivered. */
   step,
-  /** Steps whose evaluations were told. */
+  /** Steps whose evaluations were delivered. */
   evals: z.array(step),
-  /** Number of rows that were told. */
+  /** Number of rows that were delivered. */
   rows: z.int().min(0),
   /** Rows of a delivery in doubt: `s12` is step 12, `e12` the evaluation after it. */
   pending: z.array(z.string().regex(/^[se]\d+$/)).nullable(),
   hasBegun: z.boolean(),
-  /** The end that was told; null: none, or the run went on after it. */
+  /** The end that was delivered; null: none, or the run went on after it. */
   ended: z.enum(OUTCOMES).nullable(),
   /** Ids and addresses that the target gave: never a key. */
   memory: z.record(z.string(), z.string()),

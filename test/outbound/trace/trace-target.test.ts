@@ -9,7 +9,7 @@ import { openTraceTarget } from '../../../outbound/trace/trace-target.ts';
 import { openStore } from '../../../store/bytes/open-store.ts';
 import type { Store } from '../../../store/store.ts';
 import { startOtlpServer, type OtlpServer } from './otlp-server.ts';
-import { COMMITTED, STARTED, stepRow, toldOf, writeStep } from './traced-run.ts';
+import { COMMITTED, STARTED, stepRow, deliveryOf, writeStep } from './traced-run.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const KEYS = {
@@ -46,7 +46,7 @@ test('an evaluation may have any number of attempts', () => {
 
 test('an attempt is a trace: the agent, its turns with what they said, the tool between them, and the reward', async () => {
   await writeStep(store, 1, [0.25, 0.75]);
-  await otlp().tell(await toldOf(store), [stepRow(1)]);
+  await otlp().deliver(await deliveryOf(store), [stepRow(1)]);
   const [, root] = named('invoke_agent support') as [ReadSpan, ReadSpan];
   const spans = inTrace(root).toSorted((a, b) => Number(a.start - b.start));
   expect(spans.map(({ name, start, end }) => [name, ms(start), ms(end)])).toEqual([
@@ -112,9 +112,9 @@ test('an attempt is a trace: the agent, its turns with what they said, the tool 
 
 test('a step is a trace that begins with its first group; what is not known of time is said', async () => {
   await writeStep(store, 1, [0.25, 0.75, null]);
-  const told = await toldOf(store);
-  await otlp().tell(told, [stepRow(1)]);
-  await otlp().end(told, 'finished');
+  const delivery = await deliveryOf(store);
+  await otlp().deliver(delivery, [stepRow(1)]);
+  await otlp().end(delivery, 'finished');
   const [step] = named('step 1') as [ReadSpan];
   expect([step.start, step.end].map(ms)).toEqual([0, COMMITTED - STARTED]);
   expect(step.attributes).toMatchObject({ 'temper.metric.loss': 0.25, 'temper.reward': 0.5 });
@@ -133,28 +133,28 @@ test('a step is a trace that begins with its first group; what is not known of t
   expect(failed.events).toEqual([]);
 });
 
-test('told twice, spans are the same ones; told with another share, more of them', async () => {
+test('delivered twice, spans are the same ones; with another share, more of them', async () => {
   // So many that a share of them is neither all nor none, whatever names the run draws.
   const rewards = Array.from({ length: 80 }, (_, index) => (index === 7 ? null : index / 100));
   await writeStep(store, 1, rewards);
-  const told = await toldOf(store);
-  await otlp({ share: 0 }).tell(told, [stepRow(1)]);
+  const delivery = await deliveryOf(store);
+  await otlp({ share: 0 }).deliver(delivery, [stepRow(1)]);
   const first = new Map(server.spans);
   const sampled = () => named('invoke_agent support').map(({ attributes }) => attributes['temper.sampled_by']);
   expect(sampled()).toEqual(['worst', 'failure', 'best']);
-  await otlp({ share: 0 }).tell(told, [stepRow(1)]);
+  await otlp({ share: 0 }).deliver(delivery, [stepRow(1)]);
   expect(new Map(server.spans)).toEqual(first);
-  await otlp({ share: 0.5 }).tell(told, [stepRow(1)]);
+  await otlp({ share: 0.5 }).deliver(delivery, [stepRow(1)]);
   const some = named('invoke_agent support').length;
   expect(some).toBeGreaterThan(3);
   expect(some).toBeLessThan(rewards.length);
-  await otlp({ share: 0.5 }).tell(told, [stepRow(1)]);
+  await otlp({ share: 0.5 }).deliver(delivery, [stepRow(1)]);
   expect(named('invoke_agent support')).toHaveLength(some);
 });
 
 test('without content, no word of a conversation leaves; long texts are cut, and say so', async () => {
   await writeStep(store, 1, [1, 0]);
-  await otlp({ content: false }).tell(await toldOf(store), [stepRow(1)]);
+  await otlp({ content: false }).deliver(await deliveryOf(store), [stepRow(1)]);
   const all = JSON.stringify([...server.spans.values()].map(({ attributes }) => attributes));
   expect(all).not.toMatch(/Oslo|order 7/);
   await writeStep(store, 2, [1, 0]);
@@ -190,13 +190,13 @@ test.each([
     { 'service.name': 'temper', 'service.version': '1.2.3' },
   ],
 ])(
-  '%s is told at its own address, with its own headers and resource',
+  '%s is delivered to at its own address, with its own headers and resource',
   async (kind, options, path, headers, resource) => {
     await writeStep(store, 1, [1, 0]);
     const url = kind === 'otlp' ? `${server.url}/v1/traces` : server.url;
     const target = open({ kind, url, ...options });
-    const memory = await target.begin(await toldOf(store));
-    await target.tell(await toldOf(store, memory), [stepRow(1)]);
+    const memory = await target.begin(await deliveryOf(store));
+    await target.deliver(await deliveryOf(store, memory), [stepRow(1)]);
     const [request] = server.requests.filter((each) => each.path.endsWith('/traces'));
     expect(request).toMatchObject({ path, headers });
     expect([...server.spans.values()][0]!.resource).toMatchObject(resource);
@@ -206,8 +206,8 @@ test.each([
 test('Langfuse gets rewards as scores, once each', async () => {
   await writeStep(store, 1, [1, 0, null]);
   const target = open({ kind: 'langfuse', url: server.url, environment: 'training' });
-  const told = await toldOf(store);
-  for (const _ of [1, 2]) await target.tell(told, [stepRow(1)]);
+  const delivery = await deliveryOf(store);
+  for (const _ of [1, 2]) await target.deliver(delivery, [stepRow(1)]);
   const [best] = named('invoke_agent support') as [ReadSpan];
   const scores = [...server.scores.values()];
   expect(scores).toHaveLength(6);
@@ -230,7 +230,9 @@ test.each([
   for (const kind of ['langfuse', 'weave', 'mlflow-traces', 'otlp']) {
     server.refuse(status);
     const target = open({ kind, url: server.url, ...(kind === 'weave' && { entity: 'team' }) });
-    const error = await target.tell(await toldOf(store), [stepRow(1)]).catch((thrown: unknown) => thrown as Error);
+    const error = await target
+      .deliver(await deliveryOf(store), [stepRow(1)])
+      .catch((thrown: unknown) => thrown as Error);
     expect(error).toMatchObject({ type });
     expect(String(error)).not.toMatch(/canary/);
     expect(String(error)).toContain(String(status));
@@ -238,17 +240,17 @@ test.each([
 });
 
 test('a key that is missing is named', async () => {
-  const told = await toldOf(store);
+  const delivery = await deliveryOf(store);
   for (const [settings, variable] of [
     [{ kind: 'langfuse' }, 'LANGFUSE_SECRET_KEY'],
     [{ kind: 'weave', entity: 'team' }, 'WANDB_API_KEY'],
   ] as const) {
-    const begun = open({ ...settings, url: server.url }, {}).begin(told);
+    const begun = open({ ...settings, url: server.url }, {}).begin(delivery);
     await expect(begun).rejects.toMatchObject({
       type: 'BadConfig',
       message: expect.stringContaining(variable),
     });
   }
-  const nobodys = open({ kind: 'weave', url: server.url }).begin(told);
+  const nobodys = open({ kind: 'weave', url: server.url }).begin(delivery);
   await expect(nobodys).rejects.toThrow('pass weaveTraces({ entity }), or set WANDB_ENTITY');
 });

@@ -12,7 +12,7 @@ import {
 } from '../../../store/records/groups/trajectories.ts';
 import type { Store } from '../../../store/store.ts';
 import { attemptOf, callOf, FAILED } from '../../store/records/made-attempt.ts';
-import type { StepRow, ToldRun } from '../../../outbound/target.ts';
+import type { StepRow, Delivery } from '../../../outbound/target.ts';
 
 export const RUN = 'demo';
 export const STARTED = Date.parse('2026-11-27T08:00:00Z');
@@ -109,7 +109,7 @@ export function stepRow(step: number): StepRow {
   return { ...place, summary, totals: { seconds: 50, attempts: 4, sampledTokens: 24 } };
 }
 
-export async function toldOf(store: Store, memory: ToldRun['memory'] = {}): Promise<ToldRun> {
+export async function deliveryOf(store: Store, memory: Delivery['memory'] = {}): Promise<Delivery> {
   const config = defaultRunConfig({ run: RUN, agent: 'support', baseModel: 'pocket' });
   const known = { storeId: await store.id(), agentCodeSha256: SHA('e'), group: null, beganAt: STARTED, failure: null };
   const { signal } = new AbortController();

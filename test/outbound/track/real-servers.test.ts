@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest';
 import { TrackerSettings } from '../../../core/contract/outbound.ts';
 import { openTracker } from '../../../outbound/track/open-tracker.ts';
-import { startTrackedRun, tellAll } from './tracked-run.ts';
+import { startTrackedRun, deliverAll } from './tracked-run.ts';
 
 const { TEMPER_MLFLOW_URL: mlflowUrl, TEMPER_TRACKIO_URL: trackioUrl } = process.env;
 
@@ -21,14 +21,14 @@ async function tellRun(settings: object) {
   for (let step = 1; step <= 6; step++) {
     await tracked.step();
     if (step === 3) await tracked.evaluate();
-    await tellAll(tracked, target, { tries: 0 });
+    await deliverAll(tracked, target, { tries: 0 });
   }
-  // Told once more from the start, as after a cursor that was lost.
+  // Delivered once more from the start, as after a cursor that was lost.
   await tracked.store.removeFolder(`runs/${tracked.run}/outbound`);
-  await tellAll(tracked, target, { tries: 0 });
+  await deliverAll(tracked, target, { tries: 0 });
   await tracked.rollBack(4);
   await tracked.step({ reward: 7 });
-  await tellAll(tracked, target, { tries: 0, outcome: 'finished' });
+  await deliverAll(tracked, target, { tries: 0, outcome: 'finished' });
   return tracked;
 }
 

@@ -1,4 +1,4 @@
-/** A run in a store that grows step by step, as its workflow and its GPU worker write it, and one who tells a target of it. */
+/** A run in a store that grows step by step, as its workflow and its GPU worker write it, and one who delivers it to a target. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Branch, EvalResult, RunState, StepSummary } from '../../../core/contract/contract.ts';
@@ -8,7 +8,7 @@ import { newRunState } from '../../../core/plan/run-summary.ts';
 import { TemperError } from '../../../core/contract/failures.ts';
 import { SnapshotReader } from '../../../outbound/run-snapshot.ts';
 import type { Target } from '../../../outbound/target.ts';
-import { tellNext } from '../../../outbound/tell-run.ts';
+import { deliverNext } from '../../../outbound/deliver-run.ts';
 import { FileStore } from '../../../store/bytes/file-store.ts';
 import { encodeJson } from '../../../store/bytes/json.ts';
 import { manifestTimesKey, runKey, stateKey } from '../../../store/layout.ts';
@@ -87,7 +87,7 @@ export async function startTrackedRun(run = 'demo'): Promise<TrackedRun> {
   };
 }
 
-export interface Telling {
+export interface Deliveries {
   readonly outcome?: RunOutcome | null;
   readonly from?: 'start' | 'now';
   /** Tries that may fail. */
@@ -95,14 +95,14 @@ export interface Telling {
 }
 
 /** Tells all that is new, as the activity and its retries do. Returns the failures on the way. */
-export async function tellAll(tracked: TrackedRun, target: Target, telling: Telling = {}): Promise<Error[]> {
-  const { outcome = null, from = 'start', tries = 200 } = telling;
+export async function deliverAll(tracked: TrackedRun, target: Target, options: Deliveries = {}): Promise<Error[]> {
+  const { outcome = null, from = 'start', tries = 200 } = options;
   const failures: Error[] = [];
   const scope = { store: tracked.store, signal: new AbortController().signal, checkFresh: () => undefined };
   while (failures.length <= tries) {
     try {
       const snapshot = await new SnapshotReader(tracked.store, tracked.run).read();
-      if (snapshot === null || !(await tellNext(target, snapshot, { outcome, from }, scope))) return failures;
+      if (snapshot === null || !(await deliverNext(target, snapshot, { outcome, from }, scope))) return failures;
     } catch (error) {
       if (!(error instanceof TemperError)) throw error;
       failures.push(error);

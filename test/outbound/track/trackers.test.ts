@@ -10,7 +10,7 @@ import { trackioCaller } from '../../../outbound/track/trackio.ts';
 import { readCursor } from '../../../store/records/production/outbound-cursor.ts';
 import { seededFaults, type Fault, type StandIn } from '../stand-in.ts';
 import { startMlflow, type MlflowStandIn } from './mlflow-stand-in.ts';
-import { BEGAN_AT, expectResultFirst, startTrackedRun, tellAll, type TrackedRun } from './tracked-run.ts';
+import { BEGAN_AT, expectResultFirst, startTrackedRun, deliverAll, type TrackedRun } from './tracked-run.ts';
 import { startTrackio, type TrackioStandIn } from './trackio-stand-in.ts';
 import { startWandb, type WandbStandIn } from './wandb-stand-in.ts';
 
@@ -78,8 +78,8 @@ function expectOthers(mlflow: MlflowStandIn, trackio: TrackioStandIn, { steps }:
   expect(rewards.map(({ value }) => value)).toEqual(expected);
   expect(rewards.map(({ timestamp }) => timestamp)).toEqual(steps.map(({ step }) => BEGAN_AT + step * 1000));
   expect(logged!.status).toBe('FINISHED');
-  const told = [...logged!.metrics.values()].toSorted((a, b) => a.step - b.step);
-  expectResultFirst(Object.fromEntries(told.map(({ key, value }) => [key, value])));
+  const delivered = [...logged!.metrics.values()].toSorted((a, b) => a.step - b.step);
+  expectResultFirst(Object.fromEntries(delivered.map(({ key, value }) => [key, value])));
   const rows = [...trackio.rows.values()];
   expect(rows.flatMap(({ metrics }) => metrics['train/reward'] ?? [])).toEqual(expected);
   expect(rows.at(-1)?.metrics['outcome']).toBe('finished');
@@ -87,7 +87,7 @@ function expectOthers(mlflow: MlflowStandIn, trackio: TrackioStandIn, { steps }:
 }
 
 test.each([1, 2])(
-  'with lost answers, repeats and refusals (seed %i), each step is told once, in order',
+  'with lost answers, repeats and refusals (seed %i), each step is delivered once, in order',
   async (seed) => {
     const { wandb, mlflow, trackio, env, violations } = await startAll(seededFaults(seed));
     const tracked = await startTrackedRun();
@@ -96,9 +96,9 @@ test.each([1, 2])(
     for (let step = 1; step <= 12; step++) {
       await tracked.step();
       if (step % 4 === 0) await tracked.evaluate();
-      for (const target of targets) await tellAll(tracked, target);
+      for (const target of targets) await deliverAll(tracked, target);
     }
-    for (const target of targets) await tellAll(tracked, target, { outcome: 'finished' });
+    for (const target of targets) await deliverAll(tracked, target, { outcome: 'finished' });
 
     expectWandb(wandb, tracked);
     expectOthers(mlflow, trackio, tracked);
@@ -118,8 +118,8 @@ test('a tracker that was away for half of the run is complete at its end, and no
   for (let step = 1; step <= 10; step++) {
     isAway = step <= 5;
     await tracked.step();
-    await tellAll(tracked, late, { tries: 1 }).catch(() => undefined);
-    expect(await tellAll(tracked, other)).toEqual([]);
+    await deliverAll(tracked, late, { tries: 1 }).catch(() => undefined);
+    expect(await deliverAll(tracked, other)).toEqual([]);
   }
   expect([...wandb.runs.values()][0]?.history.map((row) => row['training_step'])).toEqual([
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
@@ -131,14 +131,14 @@ test('after a rollback, the new branch is a run of its own with its whole curve;
   const { wandb, mlflow, env } = await startAll();
   const tracked = await startTrackedRun();
   const targets = (['wandb', 'mlflow', 'csv'] as const).map((kind) => open(tracked, env, kind));
-  const tell = async () => {
-    for (const target of targets) await tellAll(tracked, target);
+  const deliver = async () => {
+    for (const target of targets) await deliverAll(tracked, target);
   };
   for (let step = 1; step <= 4; step++) await tracked.step();
-  await tell();
+  await deliver();
   await tracked.rollBack(2);
   await tracked.step({ reward: 9 });
-  await tell();
+  await deliver();
 
   const [left, taken] = [...wandb.runs.values()];
   expect(left).toMatchObject({ displayName: 'demo', exitcode: 0, tags: ['rolled-back'] });
@@ -163,19 +163,19 @@ test.each([
   ['crashed', 1, 'FAILED'],
   ['stopped', 0, 'FINISHED'],
   ['cancelled', 255, 'KILLED'],
-] as const)('the end %s is told, and taken back when the run continues', async (outcome, exitcode, status) => {
+] as const)('the end %s is delivered, and taken back when the run continues', async (outcome, exitcode, status) => {
   const { wandb, mlflow, env } = await startAll();
   const tracked = await startTrackedRun();
   const targets = [open(tracked, env, 'wandb'), open(tracked, env, 'mlflow')];
-  const told = () => [[...wandb.runs.values()][0]?.exitcode, mlflow.runs[0]?.status];
+  const delivered = () => [[...wandb.runs.values()][0]?.exitcode, mlflow.runs[0]?.status];
   await tracked.step();
-  for (const target of targets) await tellAll(tracked, target, { outcome });
-  expect(told()).toEqual([exitcode, status]);
+  for (const target of targets) await deliverAll(tracked, target, { outcome });
+  expect(delivered()).toEqual([exitcode, status]);
   await tracked.step();
-  for (const target of targets) await tellAll(tracked, target);
-  expect(told()).toEqual([null, 'RUNNING']);
-  for (const target of targets) await tellAll(tracked, target, { outcome: 'finished' });
-  expect(told()).toEqual([0, 'FINISHED']);
+  for (const target of targets) await deliverAll(tracked, target);
+  expect(delivered()).toEqual([null, 'RUNNING']);
+  for (const target of targets) await deliverAll(tracked, target, { outcome: 'finished' });
+  expect(delivered()).toEqual([0, 'FINISHED']);
   expect([...wandb.runs.values()].map(({ history }) => history.length)).toEqual([2]);
 });
 
@@ -186,25 +186,25 @@ test('an evaluation that comes while a delivery is in doubt changes no row of it
   const target = open(tracked, env, 'wandb');
   for (let step = 1; step <= 3; step++) await tracked.step();
   fault = 'lost';
-  await expect(tellAll(tracked, target, { tries: 0 })).rejects.toThrow('is unavailable');
+  await expect(deliverAll(tracked, target, { tries: 0 })).rejects.toThrow('is unavailable');
   expect((await readCursor(tracked.store, 'demo', 'wandb'))?.pending).toEqual(['s1', 's2', 's3']);
   await tracked.evaluate(1);
   fault = null;
-  await tellAll(tracked, target);
+  await deliverAll(tracked, target);
   const [run] = wandb.runs.values();
   expect(run?.history.map((row) => row['training_step'])).toEqual([1, 2, 3, 1]);
 });
 
-test('a tracker that begins late is told what comes, or everything', async () => {
+test('a tracker that begins late gets what comes, or everything', async () => {
   const { wandb, env } = await startAll();
   const tracked = await startTrackedRun();
   for (let step = 1; step <= 3; step++) await tracked.step();
-  await tellAll(tracked, open(tracked, env, 'wandb', { name: 'late' }), { from: 'now' });
+  await deliverAll(tracked, open(tracked, env, 'wandb', { name: 'late' }), { from: 'now' });
   await tracked.step();
-  await tellAll(tracked, open(tracked, env, 'wandb', { name: 'late' }), { from: 'now' });
+  await deliverAll(tracked, open(tracked, env, 'wandb', { name: 'late' }), { from: 'now' });
   const steps = () => [...wandb.runs.values()][0]?.history.map((row) => row['training_step']);
   expect(steps()).toEqual([4]);
-  await tellAll(tracked, open(tracked, env, 'wandb', { name: 'all' }), { from: 'start' });
+  await deliverAll(tracked, open(tracked, env, 'wandb', { name: 'all' }), { from: 'start' });
   expect(steps()).toEqual([1, 2, 3, 4]);
 });
 
@@ -214,7 +214,7 @@ test('a refused or missing key is named by its variable, and stands in no messag
   const wrong = 'wrong-canary-0123456789';
   const failures = async (key: string | undefined) => {
     const target = open(tracked, { ...env, WANDB_API_KEY: key }, 'wandb');
-    return String(await tellAll(tracked, target, { tries: 0 }).catch((error: unknown) => error));
+    return String(await deliverAll(tracked, target, { tries: 0 }).catch((error: unknown) => error));
   };
   expect(await failures(undefined)).toContain('needs a key in WANDB_API_KEY');
   const refused = await failures(wrong);
@@ -226,12 +226,12 @@ test('a line of the CSV file that a crash cut off is written again, and a new me
   const tracked = await startTrackedRun();
   const target = open(tracked, {}, 'csv');
   await tracked.step();
-  await tellAll(tracked, target);
+  await deliverAll(tracked, target);
   const file = join(tracked.folder, 'tracking', 'demo.csv');
   const { appendFile } = await import('node:fs/promises');
   await appendFile(file, 'step,0,2,2026-11-');
   await tracked.step({ metrics: { 'own, new': 3 } });
-  await tellAll(tracked, target);
+  await deliverAll(tracked, target);
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
   expect(lines).toHaveLength(3);
   expect(lines[0]).toContain('"train/own, new"');
@@ -245,11 +245,13 @@ test("an agent's metrics take no place of Temper's own, and two names never beco
   const own = { reward: 1000, exception_rate: 0.99, reward_std_dev: 7, constructor: 8 };
   const illegal = { 'tokens//call': 1, 'pass@1': 2, pass_1: 3, '/a': 4, 'a/../b': 5, '..': 6, ['n'.repeat(300)]: 7 };
   await tracked.step({ reward: 0.25, failedAttempts: 0, train: { rewardStd: 0.1 }, metrics: { ...own, ...illegal } });
-  expect(await tellAll(tracked, open(tracked, env, 'mlflow'))).toEqual([]);
-  const told = new Map([...mlflow.runs[0]!.metrics.values()].map(({ key, value }) => [key, value]));
+  expect(await deliverAll(tracked, open(tracked, env, 'mlflow'))).toEqual([]);
+  const delivered = new Map([...mlflow.runs[0]!.metrics.values()].map(({ key, value }) => [key, value]));
   const named = ['reward', 'exception_rate', 'reward_std_dev', 'constructor', 'pass_1'];
-  expect(named.map((name) => told.get(`train/${name}`))).toEqual([0.25, 0, 0.1, 8, 3]);
-  const keys = [...told.keys()].filter((key) => /^train\/.*_[0-9a-f]{6}$/.test(key)).map((key) => key.slice(6, -7));
+  expect(named.map((name) => delivered.get(`train/${name}`))).toEqual([0.25, 0, 0.1, 8, 3]);
+  const keys = [...delivered.keys()]
+    .filter((key) => /^train\/.*_[0-9a-f]{6}$/.test(key))
+    .map((key) => key.slice(6, -7));
   expect(keys).toEqual(['tokens/_/call', 'pass_1', '_/a', 'a/__/b', '__', 'n'.repeat(237)]);
 });
 
@@ -265,7 +267,7 @@ test.each([
 test.each([
   ['RESOURCE_ALREADY_EXISTS', /^the experiment "x" of MLflow is deleted, or belongs to others/, 3],
   ['names must not end in x', /MLflow refused the request .*names must not end in x/, 2],
-])('an experiment that can be neither found nor made is told: %s', async (message, said, requests) => {
+])('an experiment that can be neither found nor made is reported: %s', async (message, said, requests) => {
   let asked = 0;
   const refuse: typeof fetch = async (_, { method } = {}) => {
     asked += 1;

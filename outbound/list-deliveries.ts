@@ -1,13 +1,13 @@
-/** How far the targets of a run were told, from the store. */
+/** What the targets of a run have, from the store. */
 import { outboundPrefix } from '../store/layout.ts';
 import { childNames } from '../store/records/children.ts';
 import { readCursor, type RunOutcome } from '../store/records/production/outbound-cursor.ts';
 import type { Store } from '../store/store.ts';
 
-export interface ToldTarget {
+export interface TargetProgress {
   readonly target: string;
   readonly branch: number;
-  /** The last step that it was told. */
+  /** The last step that was delivered to it. */
   readonly step: number;
   readonly evaluations: number;
   readonly ended: RunOutcome | null;
@@ -17,7 +17,7 @@ export interface ToldTarget {
   readonly failure: string | null;
 }
 
-export async function listTold(store: Store, run: string): Promise<ToldTarget[]> {
+export async function listDeliveries(store: Store, run: string): Promise<TargetProgress[]> {
   const names = (await childNames(store, outboundPrefix(run))).flatMap((file) =>
     file.endsWith('.json') ? [file.slice(0, -'.json'.length)] : [],
   );

@@ -1,4 +1,4 @@
-/** Tells a target what is new of a run, one delivery at a time, and keeps how far it was told. */
+/** Delivers to a target what is new of a run, one delivery at a time, and keeps a cursor of what the target has. */
 import { TemperError, type FailureType } from '../core/contract/failures.ts';
 import { branchOfStep } from '../core/names/lineage.ts';
 import {
@@ -9,37 +9,37 @@ import {
   type RunOutcome,
 } from '../store/records/production/outbound-cursor.ts';
 import type { Store } from '../store/store.ts';
-import { afterRows, cursorFromNow, onNewBranch, planTelling, type Telling } from './plan-telling.ts';
+import { afterRows, cursorFromNow, onNewBranch, planDelivery, type NextDelivery } from './plan-delivery.ts';
 import { readCommitTime, readEvalTime, readFacts, totalsOf, type RunSnapshot } from './run-snapshot.ts';
-import type { ToldRow, RunFacts, Target, ToldRun } from './target.ts';
+import type { DeliveryRow, RunFacts, Target, Delivery } from './target.ts';
 
-export interface TellingScope {
+export interface DeliveryScope {
   readonly store: Store;
   readonly signal: AbortSignal;
   /** Throws if another process may have the work by now. */
   readonly checkFresh: () => void;
 }
 
-/** True if there was something to tell. */
-export async function tellNext(
+/** True if there was something to deliver. */
+export async function deliverNext(
   target: Target,
   snapshot: RunSnapshot,
   { outcome, from }: { outcome: RunOutcome | null; from: 'start' | 'now' },
-  scope: TellingScope,
+  scope: DeliveryScope,
 ): Promise<boolean> {
   const { store } = scope;
   const { run } = snapshot.file.config;
   const known = await readCursor(store, run, target.name);
   const cursor = known ?? (from === 'now' ? cursorFromNow(snapshot) : NEW_CURSOR);
-  const telling = planTelling(cursor, snapshot, outcome, target);
-  if (telling.kind === 'nothing') return false;
+  const next = planDelivery(cursor, snapshot, outcome, target);
+  if (next.kind === 'nothing') return false;
   const keep = async (next: Cursor, failure: string | null = null): Promise<void> => {
     scope.checkFresh();
     await writeCursor(store, run, target.name, { ...next, failure });
   };
   scope.checkFresh();
   try {
-    await keep(await deliver(target, snapshot, { cursor, telling, keep }, scope));
+    await keep(await perform(target, snapshot, { cursor, next, keep }, scope));
   } catch (error) {
     if (error instanceof TemperError && OF_TARGETS.has(error.type))
       await keep((await readCursor(store, run, target.name)) ?? cursor, error.message);
@@ -51,53 +51,53 @@ export async function tellNext(
 /** Failures that people look for: their target's, or of its settings. */
 const OF_TARGETS: ReadonlySet<FailureType> = new Set(['BadConfig', 'DeploymentFailed', 'TargetUnavailable']);
 
-interface Delivery {
+interface Planned {
   readonly cursor: Cursor;
-  readonly telling: Exclude<Telling, { kind: 'nothing' }>;
+  readonly next: Exclude<NextDelivery, { kind: 'nothing' }>;
   readonly keep: (cursor: Cursor) => Promise<void>;
 }
 
 /** The cursor after it. */
-async function deliver(
+async function perform(
   target: Target,
   snapshot: RunSnapshot,
-  { cursor, telling, keep }: Delivery,
-  { store, signal }: TellingScope,
+  { cursor, next, keep }: Planned,
+  { store, signal }: DeliveryScope,
 ): Promise<Cursor> {
   const facts = await readFacts(store, snapshot);
-  const told = await toldOf(store, snapshot, { run: facts, cursor, telling }, signal);
-  if (telling.kind === 'leave branch') {
-    if (target.onRollback === 'restart' && cursor.ended === null) await target.end(told, 'rolled back');
+  const delivery = await deliveryOf(store, snapshot, { run: facts, cursor, next }, signal);
+  if (next.kind === 'leave branch') {
+    if (target.onRollback === 'restart' && cursor.ended === null) await target.end(delivery, 'rolled back');
     return onNewBranch(cursor, snapshot, target);
   }
-  if (telling.kind === 'begin') {
+  if (next.kind === 'begin') {
     const branch = cursor.hasBegun ? cursor.branch : Math.max(cursor.branch, snapshot.branch);
-    const memory = await target.begin({ ...told, branch });
+    const memory = await target.begin({ ...delivery, branch });
     return { ...cursor, branch, hasBegun: true, ended: null, memory: { ...cursor.memory, ...memory } };
   }
-  if (telling.kind === 'end') {
-    await target.end(told, telling.outcome);
-    return { ...cursor, ended: telling.outcome };
+  if (next.kind === 'end') {
+    await target.end(delivery, next.outcome);
+    return { ...cursor, ended: next.outcome };
   }
-  await keep({ ...cursor, pending: telling.pending });
-  await target.tell(told, await readRows(store, snapshot, cursor, telling.pending, facts));
-  return afterRows(cursor, telling.pending);
+  await keep({ ...cursor, pending: next.pending });
+  await target.deliver(delivery, await readRows(store, snapshot, cursor, next.pending, facts));
+  return afterRows(cursor, next.pending);
 }
 
 interface Position {
   readonly run: RunFacts;
   readonly cursor: Cursor;
-  readonly telling: Telling;
+  readonly next: NextDelivery;
 }
 
-async function toldOf(
+async function deliveryOf(
   store: Store,
   snapshot: RunSnapshot,
-  { run, cursor, telling }: Position,
+  { run, cursor, next }: Position,
   signal: AbortSignal,
-): Promise<ToldRun> {
+): Promise<Delivery> {
   const { branch, rows, memory } = cursor;
-  const after = telling.kind === 'rows' ? afterRows(cursor, telling.pending) : cursor;
+  const after = next.kind === 'rows' ? afterRows(cursor, next.pending) : cursor;
   const known = new Set(after.evals);
   const evals = snapshot.evals.filter(({ step }) => known.has(step));
   const last = [...(after.step > 0 ? [`s${after.step}`] : []), ...(evals.length > 0 ? [`e${evals.at(-1)?.step}`] : [])];
@@ -111,9 +111,9 @@ async function readRows(
   cursor: Cursor,
   names: readonly string[],
   { run, beganAt }: RunFacts,
-): Promise<ToldRow[]> {
+): Promise<DeliveryRow[]> {
   const totals = totalsOf(steps);
-  const rows: ToldRow[] = [];
+  const rows: DeliveryRow[] = [];
   for (const [index, name] of names.entries()) {
     const step = Number(name.slice(1));
     const at = steps.findIndex((summary) => summary.step === step);
@@ -135,12 +135,12 @@ async function readRows(
   return rows;
 }
 
-/** Tells a target that the run still runs, if the target wants to hear it. */
-export async function beat(target: Target, snapshot: RunSnapshot, { store, signal }: TellingScope): Promise<void> {
+/** Sends a sign of life to a target that takes silence for a crash. */
+export async function beat(target: Target, snapshot: RunSnapshot, { store, signal }: DeliveryScope): Promise<void> {
   const cursor = await readCursor(store, snapshot.file.config.run, target.name);
   if (target.beat === undefined || !cursor?.hasBegun || cursor.ended !== null) return;
   const run = await readFacts(store, snapshot);
-  await target.beat(await toldOf(store, snapshot, { run, cursor, telling: { kind: 'nothing' } }, signal));
+  await target.beat(await deliveryOf(store, snapshot, { run, cursor, next: { kind: 'nothing' } }, signal));
 }
 
 /** How a run that is over ended, by its last word: one that never wrote its end crashed. */

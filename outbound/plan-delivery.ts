@@ -1,10 +1,10 @@
-/** Which rows a target is told next: a pure function of the run's state and of what the target was told. */
+/** What a target gets next: a pure function of the run's state and of the cursor of what the target has. */
 import type { Branch } from '../core/contract/contract.ts';
 import { NEW_CURSOR, type Cursor, type RunOutcome } from '../store/records/production/outbound-cursor.ts';
 import type { RunSnapshot } from './run-snapshot.ts';
 import type { Target } from './target.ts';
 
-export type Telling =
+export type NextDelivery =
   | { readonly kind: 'begin' }
   | { readonly kind: 'leave branch' }
   | { readonly kind: 'rows'; readonly pending: string[] }
@@ -14,12 +14,12 @@ export type Telling =
 type Seen = Pick<RunSnapshot, 'branch' | 'steps' | 'evals'>;
 
 /** `outcome`: how the run ended; null while it runs. */
-export function planTelling(
+export function planDelivery(
   cursor: Cursor,
   seen: Seen,
   outcome: RunOutcome | null,
   { batch }: Pick<Target, 'batch'>,
-): Telling {
+): NextDelivery {
   if (!cursor.hasBegun) return { kind: 'begin' };
   if (seen.branch > cursor.branch) return { kind: 'leave branch' };
   const pending = cursor.pending ?? newRows(cursor, seen).slice(0, batch);
@@ -29,17 +29,17 @@ export function planTelling(
   return { kind: 'nothing' };
 }
 
-/** An evaluation stands behind its step; one that came late stands where it was told. */
+/** An evaluation follows its step; a late one stays where it was delivered. */
 function newRows(cursor: Cursor, { steps, evals }: Seen): string[] {
-  const told = new Set(cursor.evals);
+  const delivered = new Set(cursor.evals);
   const rows = [
     ...steps.filter(({ step }) => step > cursor.step).map(({ step }) => ({ step, row: `s${step}` })),
-    ...evals.filter(({ step }) => !told.has(step)).map(({ step }) => ({ step, row: `e${step}` })),
+    ...evals.filter(({ step }) => !delivered.has(step)).map(({ step }) => ({ step, row: `e${step}` })),
   ];
   return rows.toSorted((a, b) => a.step - b.step || (a.row < b.row ? 1 : -1)).map(({ row }) => row);
 }
 
-/** After these rows were told. */
+/** After these rows were delivered. */
 export function afterRows(cursor: Cursor, rows: readonly string[]): Cursor {
   const stepsOf = (kind: string) => rows.filter((row) => row.startsWith(kind)).map((row) => Number(row.slice(1)));
   return {
@@ -70,7 +70,7 @@ export function onNewBranch(
   };
 }
 
-/** The cursor of a target that is told only what comes. */
+/** The cursor of a target that gets only what comes. */
 export function cursorFromNow({ branch, steps, evals }: Seen): Cursor {
   return { ...NEW_CURSOR, branch, step: steps.at(-1)?.step ?? 0, evals: evals.map(({ step }) => step) };
 }
