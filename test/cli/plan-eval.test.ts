@@ -10,7 +10,7 @@ import { defaultRunConfig } from '../../core/rules/run-defaults.ts';
 import { SUPERVISED_AGENT } from '../../core/rules/supervised.ts';
 import { readScenarios } from '../../play/scenarios.ts';
 import { encodeJson, encodeJsonLines } from '../../store/bytes/json.ts';
-import { manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
+import { changesKey, manifestKey, preparedKey, runKey, stateKey } from '../../store/layout.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { openAgentActivities } from '../../workers/worker/agent-activities.ts';
@@ -48,11 +48,8 @@ test("a path of scenarios is relative to the agent's file: for the command line 
 });
 
 /** A run at step 3, which trained on some scenarios and held out others. */
-async function writeRun(
-  run: string,
-  { agent = 'guess', train = ['t1'], held = ['h1', 'h2'], temperature = 0.7, platform = {} } = {},
-) {
-  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', seed: 9, rollout: { temperature } });
+async function writeRun(run: string, { agent = 'guess', train = ['t1'], held = ['h1', 'h2'], platform = {} } = {}) {
+  const config = defaultRunConfig({ run, agent, baseModel: 'pocket', seed: 9, rollout: { temperature: 0.7 } });
   const lines = [...train, ...held].map((id) => ({ id, scenario: { id } }));
   const scenarios = await store.putBlob(encodeJsonLines(lines));
   return publishRun(config, { scenarios, trainScenarios: train.length, evalScenarios: held.length }, platform);
@@ -83,7 +80,9 @@ const idsOf = ({ scenarios }: { scenarios: readonly { id: string }[] }) => scena
 
 test('all models play what the first checkpoint’s run held out, each checkpoint as its own run did', async () => {
   await writeRun('demo');
-  await writeRun('other', { temperature: 0.5 });
+  await writeRun('other');
+  const set = { setting: 'temperature', from: 0.7, to: 0.5, branch: 0, step: 2, reason: null };
+  await store.publish(changesKey('other', 1), encodeJson({ schema: 1, changes: [set] }));
   const planned = await plan(['openai/x', 'demo', 'other@3', 'pocket', 'pocket-tools'], [], { OPENAI_API_KEY: 'k' });
   expect(idsOf(planned)).toEqual(['h1', 'h2']);
   expect(planned.indexes).toEqual([1, 2]);
