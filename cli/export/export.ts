@@ -1,7 +1,8 @@
 import { chmod, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { badConfig, type TemperError, WorkFailed } from '../../core/contract/failures.ts';
+import { badConfig, type TemperError } from '../../core/contract/failures.ts';
+import type { ExportInput } from '../../core/contract/programs.ts';
 import { CARD, CHAT_TEMPLATE_FILE } from '../../outbound/deploy/targets/files.ts';
 import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
 import { readRunTemplate } from '../../store/records/runs/chat-templates.ts';
@@ -12,7 +13,8 @@ import { EXIT } from '../command-line/errors.ts';
 import { formatBytes, plural } from '../../core/reports/format.ts';
 import { writeKnownModels } from '../../workers/base-models/known-models.ts';
 import { loadConfig } from '../../workers/config/config.ts';
-import { exportByPython, type PolicyExport } from '../../workers/python/export-policy.ts';
+import { Exported } from '../../workers/python/export-policy.ts';
+import { askPython } from '../../workers/python/run-program.ts';
 import { printJson } from '../terminal/output.ts';
 import { programContext } from '../terminal/stack-events.ts';
 import { readCardFacts, type Converted } from '../../operations/model-card/card-facts.ts';
@@ -157,7 +159,7 @@ async function tell(
 
 async function convertPolicy(
   folder: string,
-  format: PolicyExport['format'],
+  format: NonNullable<ExportInput['format']>,
   store: Store,
   { name, config }: TrainedPolicy,
   context: ExportContext,
@@ -165,19 +167,12 @@ async function convertPolicy(
   const { flags, project, env } = context;
   const dtype = flags.dtype ?? 'float32';
   const models = writeKnownModels(project, await loadConfig(project, env));
-  const { exported, lastLine } = await exportByPython({
-    storeUri: store.uri,
-    models,
-    policy: name,
-    folder,
-    format,
-    dtype,
-    quantize: flags.quantize,
-    chatTemplateSha256: config.rollout.chatTemplateSha256,
-    ...programContext(context),
-  });
-  if (exported !== null) return { ...exported, dtype: flags.quantize ?? dtype };
+  const { chatTemplateSha256 = null } = config.rollout;
+  const policy = { store: store.uri, policy: name, models };
+  const input = { ...policy, folder, format, dtype, quantize: flags.quantize ?? undefined, chatTemplateSha256 };
   const verb = format === 'mlx' || config.train.lora === null ? 'written' : 'merged';
   const other = config.train.lora === null ? '' : ', or export the adapter alone with --format peft';
-  throw new WorkFailed(`${name} could not be ${verb}: ${lastLine}; run temper doctor${other}`);
+  const program = { ...programContext(context), name: 'export', input } as const;
+  const exported = await askPython(Exported, `${name} could not be ${verb}`, program, `run temper doctor${other}`);
+  return { ...exported, dtype: flags.quantize ?? dtype };
 }

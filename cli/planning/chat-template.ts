@@ -50,7 +50,7 @@ export async function proveChatTemplate(
   const local = await findLocalModel(baseModel, models, environment);
   if (local === null) return false;
   const file = template?.file ?? null;
-  const tried = { baseModel, ...local, templateFile: file };
+  const tried = { model: baseModel, ...local, chatTemplate: file };
   const { gaps, readsClock } = await checkChatTemplate(tried, programContext(environment));
   // Requests that a template cannot write are refused by name; a model's own gaps are shown by temper doctor model.
   if (file !== null) for (const gap of gaps) environment.output.errorLine(`note: the chat template ${file}: ${gap}`);

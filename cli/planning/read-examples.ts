@@ -75,8 +75,8 @@ export async function proveExamples(plan: RunPlan, context: CommandEnvironment):
   const local = await findLocalModel(baseModel, models, context);
   if (local === null) return null;
   const rendering = planRendering(config, supervised);
-  const tried = { baseModel, ...local, templateFile: template?.file ?? null, rendering, bytes: examples };
-  const facts = await checkExamples(tried, programContext(context));
+  const tried = { model: baseModel, ...local, chatTemplate: template?.file ?? null, rendering };
+  const facts = await checkExamples(tried, examples, programContext(context));
   tell(context.output, facts, supervised);
   return facts.longest;
 }

@@ -1,11 +1,7 @@
 /** Recomputes a step on this machine with the GPU worker's Python and compares it with the recorded one. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { WorkFailed } from '../../core/contract/failures.ts';
-import type { EngineSettings } from '../../core/contract/engine.ts';
 import type { PolicyFiles } from '../../core/contract/contract.ts';
 import { DEFAULT_THREADS, MAIN_POLICY } from '../../core/contract/wire-constants.ts';
 import { policiesOf } from '../../store/records/runs/manifest.ts';
@@ -51,32 +47,24 @@ export interface RecomputeOptions extends InstallOptions {
 }
 
 export async function recompute(plan: RecomputePlan, options: RecomputeOptions): Promise<Recomputation> {
-  const folder = await mkdtemp(join(tmpdir(), 'temper-verify-'));
-  try {
-    const input = join(folder, 'input.json');
-    await writeFile(input, JSON.stringify(plan.work));
-    return judge(plan, await runPython(plan, input, options));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return judge(plan, await runPython(plan, options));
 }
 
-async function runPython(plan: RecomputePlan, input: string, options: RecomputeOptions): Promise<Recomputed> {
+async function runPython({ policy, manifest, work }: RecomputePlan, options: RecomputeOptions): Promise<Recomputed> {
   const { models } = projectFolders(options.project);
-  const { loadIn4bit } = trainedBase(plan.manifest);
-  const engine: Partial<EngineSettings> = {
+  const { loadIn4bit } = trainedBase(manifest);
+  const engine = {
     // Threads of the recorded step: sums depend on them.
-    threads: Number(plan.manifest.platform['threads'] ?? DEFAULT_THREADS),
+    threads: Number(manifest.platform['threads'] ?? DEFAULT_THREADS),
     loadIn4bit,
     // Weights in 4 bits are not sharded.
     shardBaseModel: options.shardBaseModel && !loadIn4bit,
   };
   const settings = { store: options.storeUri, models: existsSync(models) ? models : null, engine };
-  const flags = { settings: JSON.stringify(settings), input };
-  const program = { ...options, name: 'recompute', flags, keepsFailure: true } as const;
+  const program = { ...options, name: 'recompute', input: { settings, work }, keepsFailure: true } as const;
   const { answer, lastLine } = await runPythonProgram(program);
   if (answer !== null) return RecomputedSchema.parse(answer);
-  throw new WorkFailed(`${plan.policy} could not be re-computed: ${lastLine}; pass --no-recompute to check the rest`);
+  throw new WorkFailed(`${policy} could not be re-computed: ${lastLine}; pass --no-recompute to check the rest`);
 }
 
 function judge({ policy, manifest, manifestSha256 }: RecomputePlan, made: Recomputed): Recomputation {

@@ -1,10 +1,8 @@
 /**
- * Settings that a GPU worker and its memory planner are started with, as JSON on their command line. Paths may stand here,
+ * Settings that a GPU worker is started with, as JSON on their command line. Paths may stand here,
  * secrets may not, and nothing of it enters a workflow.
  */
 import { z } from 'zod';
-import { LoraConfig, OptimizerConfig } from './optimizer.ts';
-import { positive } from './values.ts';
 import {
   DEFAULT_SLOTS,
   DEFAULT_THREADS,
@@ -100,28 +98,3 @@ export const GpuWorkerSettings = z
   })
   .meta({ id: 'GpuWorkerSettings' });
 export type GpuWorkerSettings = z.infer<typeof GpuWorkerSettings>;
-
-/** Input of `python -m temper_gpu.process.plan`, which reckons the memory that a model needs. */
-export const ModelPlanInput = z
-  .strictObject({
-    /** The model's name and its place; null: it ships with the GPU worker. */
-    model: z.string(),
-    source: z.string().nullable().default(null),
-    /** A file instead of the model's own. */
-    chatTemplate: z.string().nullable().default(null),
-    /** Tokens of the longest conversation; null: not known. */
-    context: positive.nullable().default(null),
-    microBatchTokens: positive,
-    /** Null: all weights are trained. */
-    lora: LoraConfig.nullable(),
-    optimizer: OptimizerConfig.shape.kind,
-    /** The loss has an entropy term. */
-    trainsEntropy: z.boolean().default(false),
-    /** Checkpoints that a step reads besides its parent: a reference, an older sampler. */
-    compared: z.int().min(0).max(2).default(0),
-    /** The largest micro-batch, up to `microBatchTokens`, is looked for that fits into free memory. */
-    fit: z.boolean().default(false),
-    engine: EngineSettings.prefault({}),
-  })
-  .meta({ id: 'ModelPlanInput' });
-export type ModelPlanInput = z.infer<typeof ModelPlanInput>;

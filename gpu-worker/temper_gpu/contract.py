@@ -34,6 +34,12 @@ class Branch(Strict):
     from_step: Annotated[int, Field(alias="fromStep", ge=0, le=9007199254740991)]
 
 
+class CheckTemplateInput(Strict):
+    model: str
+    source: str | None = None
+    chat_template: Annotated[str | None, Field(alias="chatTemplate")] = None
+
+
 AdaptersAdditionalProperty = TypeAliasType(
     "AdaptersAdditionalProperty", Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 )
@@ -158,6 +164,23 @@ class ExampleRendering(Strict):
     ] = None
 
 
+class ExportInput(Strict):
+    store: str
+    policy: str
+    models: str | None = None
+    folder: str
+    format: Literal["merged", "gguf", "mlx"] = "merged"
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    quantize: Literal["q8_0"] | None = None
+    chat_template_sha256: Annotated[
+        str | None, Field(alias="chatTemplateSha256", pattern="^[0-9a-f]{64}$")
+    ] = None
+
+
+class FetchModelInput(Strict):
+    source: str
+
+
 Conversation = TypeAliasType(
     "Conversation", Annotated[int, Field(ge=0, le=9007199254740991)]
 )
@@ -178,6 +201,23 @@ class GatherInput(Strict):
     ] = 0
     overlong_penalty: Annotated[float, Field(alias="overlongPenalty", gt=0.0)] = 1
     baseline: Literal["group", "rae"] | None = None
+
+
+PromptTokenId = TypeAliasType(
+    "PromptTokenId", Annotated[int, Field(ge=0, le=9007199254740991)]
+)
+
+
+class Score(Strict):
+    token: str
+    logprob: float
+
+
+class GivenAnswer(Strict):
+    prompt_token_ids: Annotated[list[PromptTokenId], Field(alias="promptTokenIds")]
+    text: str
+    scores: list[Score] | None
+    has_ended: Annotated[bool, Field(alias="hasEnded")]
 
 
 class GpuWorkerSettings(Strict):
@@ -375,6 +415,14 @@ class Parent(Strict):
 Platform = TypeAliasType(
     "Platform", Annotated[int, Field(ge=-9007199254740991, le=9007199254740991)]
 )
+
+
+class MeasureInput(Strict):
+    store: str
+    policy: str
+    models: str | None = None
+    answers: list[GivenAnswer]
+    device: Annotated[str, Field(pattern="^(auto|cpu|cuda(:[0-9]+)?)$")] = "auto"
 
 
 class ModelPlanInput(Strict):
@@ -670,6 +718,14 @@ class AmendInput(Strict):
     run: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     number: Annotated[int, Field(ge=1, le=9007199254740991)]
     changes: Annotated[list[SettingChange], Field(min_length=1)]
+
+
+class CheckExamplesInput(Strict):
+    model: str
+    source: str | None = None
+    chat_template: Annotated[str | None, Field(alias="chatTemplate")] = None
+    dataset: str
+    rendering: ExampleRendering
 
 
 class LastStep(Strict):
@@ -1127,6 +1183,11 @@ class PromoteInput(Strict):
     state: RunState
     served: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")]
     checkpoint: Checkpoint
+
+
+class RecomputeInput(Strict):
+    settings: GpuWorkerSettings
+    work: TrainInput | InitialiseInput
 
 
 class RecordInput(Strict):

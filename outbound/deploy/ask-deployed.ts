@@ -2,16 +2,13 @@
 import { z } from 'zod';
 
 import { TemperError } from '../../core/contract/failures.ts';
+import type { GivenAnswer } from '../../core/contract/programs.ts';
 import { callHttp, type HttpCaller } from '../../core/text/http.ts';
 import type { RecordedPrompt } from './recorded-prompts.ts';
 import type { DeployAddress } from './targets/target.ts';
 
-/** An answer as `temper_gpu.process.measure` reads it, and the number of tokens that the deployment made of the prompt. */
-export interface DeployedAnswer {
-  readonly promptTokenIds: readonly number[];
-  readonly text: string;
-  readonly scores: readonly { readonly token: string; readonly logprob: number }[] | null;
-  readonly hasEnded: boolean;
+/** An answer, and the number of tokens that the deployment made of the prompt. */
+export interface DeployedAnswer extends GivenAnswer {
   /** Null: it does not tell. */
   readonly promptTokens: number | null;
 }
@@ -73,7 +70,7 @@ function readAnswer({ system }: HttpCaller, promptTokenIds: readonly number[], j
   const scores = choice.logprobs?.content ?? [];
   const text = scores.length > 0 ? textOf(scores) : plainText(choice);
   return {
-    promptTokenIds,
+    promptTokenIds: [...promptTokenIds],
     text: text ?? '',
     scores: scores.length > 0 ? scores.map(({ token, logprob }) => ({ token, logprob })) : null,
     hasEnded: text !== null && ['stop', 'tool_calls'].includes(choice.finish_reason ?? ''),

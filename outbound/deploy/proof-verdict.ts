@@ -17,7 +17,7 @@ const Measure = z.looseObject({
 });
 type Measure = z.infer<typeof Measure>;
 
-/** The output of `temper_gpu.process.measure`. */
+/** The output of the program `measure`. */
 export const MeasuredAnswers = z.looseObject({
   tokens: z.int(),
   /** Tokens that came with a log-probability. */

@@ -3,7 +3,8 @@
  * are compared with the checkpoint, its base model, and what else a server may make of an adapter.
  */
 import { badConfig } from '../../core/contract/failures.ts';
-import { askDeployed, type DeployedAnswer } from './ask-deployed.ts';
+import type { GivenAnswer } from '../../core/contract/programs.ts';
+import { askDeployed } from './ask-deployed.ts';
 import { judgeProof, type MeasuredAnswers } from './proof-verdict.ts';
 import { chooseRecordedPrompts } from './recorded-prompts.ts';
 import type { Proof, ProofRequest } from './targets/target.ts';
@@ -12,11 +13,11 @@ import type { Proof, ProofRequest } from './targets/target.ts';
 export interface MeasureRequest {
   /** `run@step`, with `:policy` for another one than `main`. */
   readonly policy: string;
-  readonly answers: readonly Omit<DeployedAnswer, 'promptTokens'>[];
+  readonly answers: GivenAnswer[];
   readonly signal: AbortSignal;
 }
 
-/** Computes on the side of the store (`temper_gpu.process.measure`). */
+/** Computes on the side of the store (the program `measure`). */
 export type MeasureAnswers = (request: MeasureRequest) => Promise<MeasuredAnswers>;
 
 const PROMPTS = 8;

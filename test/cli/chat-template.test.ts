@@ -51,19 +51,19 @@ describe('a file that is no template is refused', () => {
 });
 
 test('Python refuses a template that fails with the model, before anything is started', async () => {
-  const refusal = "console.error('BadConfig: ' + args.slice(2).join(' ') + ' fails in line 7'); process.exit(2);";
+  const refusal = "console.error('BadConfig: ' + JSON.stringify(input) + ' fails in line 7'); process.exit(2);";
   const env = fakePython(refusal);
   const { exitCode, stderr } = await runCli(project, [...TOY, '--chat-template', 'chat.jinja'], { env });
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('fails in line 7')]);
-  expect(stderr).toContain(`--model pocket --chat-template ${join(project, 'chat.jinja')}`);
+  expect(stderr).toContain(`{"model":"pocket","source":null,"chatTemplate":"${join(project, 'chat.jinja')}"}`);
 });
 
 test('the own template of a model that does not ship with Temper is tried, too, unless a run inherits one', async () => {
-  const refusal = "console.error('BadConfig: ' + args.slice(1).join(' ')); process.exit(2);";
+  const refusal = "console.error('BadConfig: ' + args[2] + JSON.stringify(input)); process.exit(2);";
   const env = fakePython(refusal);
   const folder = await writeModel(join(project, 'mine'), ['config.json', 'model.safetensors', 'chat_template.jinja']);
   const { exitCode, stderr } = await runCli(project, ['train', 'agent.ts', '--base-model', folder], { env });
-  const words = `temper_gpu.process.check_template --model mine --source ${folder}`;
+  const words = `check_template{"model":"mine","source":"${folder}","chatTemplate":null}`;
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
   const context = contextOf(trainCommand, project, ['agent.ts', '--base-model', folder], env);
   const own = { template: null, isInherited: false, baseModel: 'mine', models: { mine: folder } };

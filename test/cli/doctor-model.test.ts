@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ModelReport } from '../../workers/doctor/model-report.ts';
 import { fakePython } from './fake-python.ts';
-import { EngineSettings, ModelPlanInput } from '../../core/contract/engine.ts';
+import { EngineSettings } from '../../core/contract/engine.ts';
+import { ModelPlanInput } from '../../core/contract/programs.ts';
 import { runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -43,7 +44,7 @@ const REPORT: ModelReport = {
 async function doctor(flags: readonly string[], report: ModelReport, config: object = {}) {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'chat.jinja'), 'template');
-  const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: args.slice(2).join(' ') }));`;
+  const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, model: JSON.stringify(input) }));`;
   const env = fakePython(answer);
   writeFileSync(join(folder, 'temporal.config.ts'), `export default ${JSON.stringify(config)};\n`);
   const { stdout, ...result } = await runCli(folder, ['doctor', 'model', ...flags], { env });
@@ -53,7 +54,7 @@ async function doctor(flags: readonly string[], report: ModelReport, config: obj
 /** The planner's input: its stand-in says it in the place of the model's name. */
 function askedIn(stdout: string): ModelPlanInput {
   const { model } = JSON.parse(stdout) as ModelReport;
-  return ModelPlanInput.parse(JSON.parse(model.replace('--input ', '')));
+  return ModelPlanInput.parse(JSON.parse(model));
 }
 
 test('a model that does not fit is told with its parts and what to change, and ends with 1', async () => {

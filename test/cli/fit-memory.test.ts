@@ -40,11 +40,11 @@ async function fitted(
   };
   const facts = { model: 'mine', commit: null, architecture: 'X', parameters: 1, contextWindow: 1, dtype: 'float32' };
   const report = { ...facts, engine: 'embedded', refusal: null, templateGaps: [] };
-  const input = 'const work = JSON.parse(args.at(-1)); const { engine } = work;';
+  const given = 'const work = input; const { engine } = work;';
   const tokens =
     'work.context ?? (work.compared === 1 ? 1024 : engine.loadIn4bit ? 2048 : engine.devices === 2 && engine.shardBaseModel ? 8192 : work.fit ? 4096 : work.microBatchTokens)';
   const answer = `console.log(JSON.stringify({ ...${JSON.stringify(report)}, memory: { ...${JSON.stringify(memory)}, microBatchTokens: ${tokens} } }))`;
-  const env = fakePython(`${input} ${answer}`);
+  const env = fakePython(`${given} ${answer}`);
   const others = ['--base-model', './mine', ...flags];
   if (longest !== undefined) {
     const chat = (content: string) =>

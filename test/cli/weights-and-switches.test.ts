@@ -8,6 +8,7 @@ import { trainCommand } from '../../cli/train/command.ts';
 import { planTrain } from '../../cli/train/train.ts';
 import { configDetails } from '../../core/reports/describe-config.ts';
 import type { RunOptions } from '../../core/rules/run-defaults.ts';
+import { RecomputeInput } from '../../core/contract/programs.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { defineConfig, type TemperConfig } from '../../workers/config/config.ts';
@@ -15,7 +16,7 @@ import { makeRun } from '../store/records/made-run.ts';
 import { fakePython } from './fake-python.ts';
 import { writeAgent } from './agents.ts';
 import { temporaryProject } from './fixture-store.ts';
-import { complaintIn, contextOf, runCli, settingsIn } from './run-cli.ts';
+import { complaintIn, contextOf, runCli } from './run-cli.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 let project: string;
@@ -143,16 +144,15 @@ describe('weights in 4 bits', () => {
   test('a step is recomputed with the weights that it was trained with', async () => {
     await makeRun(store, { run: 'packed', steps: 1, platform: { quantization: 'nf4' } });
     await makeRun(store, { run: 'plain', steps: 1 });
-    const file = join(temporaryFolder(), 'args');
+    const file = join(temporaryFolder(), 'input');
     // Keys of hosted models are not passed on.
-    const program = `fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify(args)); console.log(process.env.OPENAI_API_KEY ?? 'no more'); process.exit(1);`;
+    const program = `fs.writeFileSync(${JSON.stringify(file)}, JSON.stringify(input)); console.log(process.env.OPENAI_API_KEY ?? 'no more'); process.exit(1);`;
     const env = { ...fakePython(program), OPENAI_API_KEY: 'sk-1' };
     const engineOf = async (run: string) => {
       const { stderr } = await runCli(project, ['verify', run], { env });
       expect(stderr).toContain('could not be re-computed: no more');
-      const { threads, loadIn4bit, shardBaseModel } = settingsIn(
-        JSON.parse(readFileSync(file, 'utf8')) as string[],
-      ).engine;
+      const { settings } = RecomputeInput.parse(JSON.parse(readFileSync(file, 'utf8')));
+      const { threads, loadIn4bit, shardBaseModel } = settings.engine;
       return { threads, loadIn4bit, shardBaseModel };
     };
     const whole = { threads: 2, loadIn4bit: false, shardBaseModel: false };

@@ -21,6 +21,7 @@ import { COMMANDS_PAGE, FLAGS_FILE, generateFlags, generatePage } from './genera
 import { generateOperations } from './generate-operations.ts';
 import { FAILURES } from '../../core/contract/failures.ts';
 import * as engine from '../../core/contract/engine.ts';
+import * as programs from '../../core/contract/programs.ts';
 
 export const CONTRACT_FILE = fileURLToPath(new URL('../../gpu-worker/temper_gpu/contract.py', import.meta.url));
 
@@ -63,7 +64,7 @@ const OPTIONS = [
 
 /** Every schema that the contract exports, by its id on the wire. */
 export function wireTypes(): Map<string, z.ZodType> {
-  const exported: [string, unknown][] = [...Object.entries(contract), ...Object.entries(engine)];
+  const exported = [contract, engine, programs].flatMap((module) => Object.entries<unknown>(module));
   const named = exported.filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType);
   return new Map(named.toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }

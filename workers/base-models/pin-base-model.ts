@@ -79,9 +79,9 @@ async function fetchModel(asked: RemoteModel, options: InstallOptions): Promise<
   let commit: string | null = null;
   await withProgress('model', options.onEvent, `the model ${name} is on this machine`, async (progress) => {
     progress.report(`looking for the model ${name}`);
-    const flags = { source: sourceOfName(name) };
+    const input = { source: sourceOfName(name) };
     const onLine = (line: string) => reportProgress(line, name, progress);
-    const program = { ...options, name: 'fetch_model', flags, onLine } as const;
+    const program = { ...options, name: 'fetch_model', input, onLine } as const;
     ({ commit } = await askPython(AnswerSchema, `the model ${name} could not be downloaded`, program));
   });
   return commit!;

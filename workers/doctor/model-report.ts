@@ -1,7 +1,6 @@
-/** Requirements of a base model on this machine, from `temper_gpu.process.plan`, which reads no weights. */
+/** Requirements of a base model on this machine, from the GPU worker's program `plan`, which reads no weights. */
 import { z } from 'zod';
 import type { TrainConfig } from '../../core/contract/contract.ts';
-import type { ModelPlanInput } from '../../core/contract/engine.ts';
 import { checkSharding, checkTraining } from '../../core/rules/engine-rules.ts';
 import { resolveBaseModel } from '../base-models/base-model.ts';
 import { loadConfig, type MergedEngine } from '../config/config.ts';
@@ -84,7 +83,7 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
   const { url: _, keyVariable: __, ...engine } = options.engine;
   checkTraining(engine, train);
   checkSharding(engine);
-  const input: ModelPlanInput = {
+  const input = {
     model: name,
     source,
     chatTemplate: template,
@@ -97,6 +96,5 @@ export async function examineModel(options: SourcedModel): Promise<ModelReport> 
     fit,
     engine,
   };
-  const flags = { input: JSON.stringify(input) };
-  return askPython(ReportSchema, `the model ${name} could not be examined`, { ...options, name: 'plan', flags });
+  return askPython(ReportSchema, `the model ${name} could not be examined`, { ...options, name: 'plan', input });
 }

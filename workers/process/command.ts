@@ -15,6 +15,8 @@ export interface CommandOptions {
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onLine?: ((line: string) => void) | undefined;
+  /** What the program reads on stdin. */
+  readonly input?: string;
 }
 
 const KEPT_LINES = 2000;
@@ -32,11 +34,13 @@ export async function runCommand(
   const child = spawn(file, fileArgs, {
     env: withoutDoorKeys(options.env ?? process.env),
     cwd: options.cwd,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     timeout: options.timeoutMs,
     signal: options.signal,
     killSignal: 'SIGKILL',
   });
+  // A program that ends without reading all of it says why in its output.
+  child.stdin?.on('error', () => undefined).end(options.input);
   collectLines(child, (line) => {
     lines.push(line);
     if (lines.length > KEPT_LINES) lines.shift();

@@ -1,5 +1,6 @@
-/** The GPU worker's programs beside the worker itself, which end with an answer: `python -m temper_gpu.process.NAME`. */
+/** The GPU worker's programs beside the worker itself, which end with an answer: `python -m temper_gpu.process NAME`. */
 import type { z } from 'zod';
+import type { ProgramInputs } from '../../core/contract/programs.ts';
 import { FAILURES, TemperError, type FailureType } from '../../core/contract/failures.ts';
 import { runCommand } from '../process/command.ts';
 import { GPU_WORKER_FOLDER } from '../project/folders.ts';
@@ -7,27 +8,23 @@ import type { InstallOptions } from '../install/install.ts';
 import { openPythonEnvironment } from '../install/python-environment.ts';
 import { gpuWorkerEnvironment } from '../process/child-environment.ts';
 
-export interface PythonProgram extends InstallOptions {
-  readonly name: 'check_examples' | 'check_template' | 'export' | 'fetch_model' | 'measure' | 'plan' | 'recompute';
-  /** Those that are null, undefined or false are left out. */
-  readonly flags: ProgramFlags;
+interface PythonProgram<N extends keyof ProgramInputs> extends InstallOptions {
+  readonly name: N;
+  readonly input: ProgramInputs[N];
   readonly onLine?: (line: string) => void;
   /** True: a failure that it names is told by its last line, as any other. */
   readonly keepsFailure?: boolean;
 }
 
-/** A list's values follow its flag. */
-type ProgramFlags = Readonly<
-  Record<string, string | number | boolean | null | undefined | readonly (string | number)[]>
->;
-
 /** The last object of JSON that it prints; null if it failed for a reason that it does not name. A named one is thrown. */
-export async function runPythonProgram(program: PythonProgram): Promise<{ answer: unknown; lastLine: string }> {
-  const { name, flags, env, signal, onLine } = program;
+export async function runPythonProgram<N extends keyof ProgramInputs>(
+  program: PythonProgram<N>,
+): Promise<{ answer: unknown; lastLine: string }> {
+  const { name, env, signal, onLine } = program;
   const { python } = await openPythonEnvironment(program);
-  const settings = { cwd: GPU_WORKER_FOLDER, env: gpuWorkerEnvironment(env), signal, onLine };
-  const args = ['-m', `temper_gpu.process.${name}`, ...argumentsOf(flags)];
-  const { code, output } = await runCommand(python, args, settings);
+  const input = JSON.stringify(program.input);
+  const settings = { cwd: GPU_WORKER_FOLDER, env: gpuWorkerEnvironment(env), signal, onLine, input };
+  const { code, output } = await runCommand(python, ['-m', 'temper_gpu.process', name], settings);
   signal?.throwIfAborted();
   const lines = output.split('\n').filter((line) => line !== '');
   const answer = lines.findLast((line) => line.startsWith('{'));
@@ -37,19 +34,17 @@ export async function runPythonProgram(program: PythonProgram): Promise<{ answer
   return { answer: null, lastLine };
 }
 
-function argumentsOf(flags: ProgramFlags): string[] {
-  return Object.entries(flags).flatMap(([name, value]) => {
-    if (value === null || value === undefined || value === false) return [];
-    return [`--${name}`, ...(value === true ? [] : [value].flat().map(String))];
-  });
-}
-
-/** The answer in its form. `failure`: what could not be done, where Python does not name its reason. */
-export async function askPython<T>(form: z.ZodType<T>, failure: string, program: PythonProgram): Promise<T> {
+/** The answer in its form. `failure`: what could not be done, and `remedy`, where Python does not name its reason. */
+export async function askPython<T, N extends keyof ProgramInputs>(
+  form: z.ZodType<T>,
+  failure: string,
+  program: PythonProgram<N>,
+  remedy = 'run temper doctor',
+): Promise<T> {
   const { answer, lastLine } = await runPythonProgram(program);
   const parsed = form.safeParse(answer);
   if (parsed.success) return parsed.data;
-  throw new TemperError('EngineFailed', `${failure}: ${lastLine}; run temper doctor`);
+  throw new TemperError('EngineFailed', `${failure}: ${lastLine}; ${remedy}`);
 }
 
 /** `BadConfig: …` is what Python says of a failure that it knows. */

@@ -1,39 +1,25 @@
-"""python -m temper_gpu.process.check_examples: whether a dataset suits a base model, before anything is started.
+"""Whether a dataset suits a base model, before anything is started.
 
-Writes each example with the model's chat template and its tokenizer; reads no weights. Prints one JSON object: how many
-examples and tokens there are, and how many examples are longer than the limit.
+Writes each example with the model's chat template and its tokenizer; reads no weights. Answers how many examples and
+tokens there are, and how many examples are longer than the limit.
 """
 
-import argparse
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from temper_gpu.contract import ExampleRendering
+from temper_gpu.contract import CheckExamplesInput
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import print_answer
-from temper_gpu.process.plan import add_model, find, read_template
+from temper_gpu.process.described_model import find, read_template
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.check_examples", allow_abbrev=False, description=__doc__)
-    add_model(parser)
-    parser.add_argument("--dataset", required=True, metavar="FILE", help="lines of messages and tools")
-    parser.add_argument("--rendering", required=True, metavar="JSON", help="as a step's input has it")
-    arguments = parser.parse_args(argv)
-    return print_answer(lambda: check(arguments))
-
-
-def check(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(work: CheckExamplesInput) -> dict[str, Any]:
     from temper_gpu.model.outlines import read_without_weights
     from temper_gpu.server.chat_turns import ChatTurns
     from temper_gpu.training.examples import Dataset, check_examples
 
-    rendering = ExampleRendering.model_validate_json(arguments.rendering)
-    base = read_without_weights(arguments.model, find(arguments.model, arguments.source).folder)
-    given = read_template(arguments.chat_template)
-    dataset = Dataset(cast(Any, OneBlob(Path(arguments.dataset))), rendering.dataset)
+    rendering, given = work.rendering, read_template(work.chat_template)
+    base = read_without_weights(work.model, find(work.model, work.source).folder)
+    dataset = Dataset(cast(Any, OneBlob(Path(work.dataset))), rendering.dataset)
     facts = check_examples(dataset, base, rendering, ChatTurns(lambda sha256: given or ""))
     return {
         "examples": facts.num_examples,
@@ -55,7 +41,3 @@ class OneBlob:
             return self._file.read_bytes()
         except OSError as error:
             raise TemperError("BadConfig", f"--dataset must be a file, got {self._file} ({error})") from error
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,22 +1,20 @@
-"""python -m temper_gpu.process.export: a committed policy in another program's format.
+"""A committed policy in another program's format.
 
 merged: one model in transformers' format: weights (safetensors, in parts above 5 GB), config, generation config,
 tokenizer and chat template. gguf: the same as one file for llama.cpp. mlx: the adapter for mlx-lm. Written into an
 empty folder of the caller's; the store is read, and nothing is written to it. How weights are merged: model/merging.py.
-Prints one JSON object: the revision of the base model where a hub has one, and how much of the adapter is left after
+Answers the revision of the base model where a hub has one, and how much of the adapter is left after
 rounding.
 """
 
-import argparse
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from temper_gpu.commits.checkpoints import Commit, StoredAdapter, parse_policy_name, read_commit
 from temper_gpu.commits.templates import StoredTemplates
+from temper_gpu.contract import ExportInput
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import print_answer
 from temper_gpu.store import open_store
 
 if TYPE_CHECKING:
@@ -27,33 +25,22 @@ if TYPE_CHECKING:
     from temper_gpu.model.models import BaseModel
 
 DTYPES = ("float32", "bfloat16", "float16")
-FORMATS = ("merged", "gguf", "mlx")
-QUANTIZATIONS = ("q8_0",)
 GGUF_FILE = "model.gguf"
 MAX_SHARD_SIZE = "5GB"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parse(argv)
-    return print_answer(lambda: export(arguments))
-
-
-def export(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(work: ExportInput) -> dict[str, Any]:
     # torch and transformers take seconds to import, so bad usage is reported first.
-    folder = require_empty(Path(arguments.to))
-    source = find_policy(arguments.store, arguments.policy)
+    folder = require_empty(Path(work.folder))
+    source = find_policy(work.store, work.policy)
     policy = source.read()
     from temper_gpu.model.memory import describe_error, describe_memory, is_out_of_memory
 
     try:
-        base = load_trained_base(arguments.models, source)
-        if arguments.chat_template_sha256 is not None:
-            base.tokenizer.chat_template = StoredTemplates(source.store).text(arguments.chat_template_sha256)
-        kept = (
-            write_mlx(folder, policy, base)
-            if arguments.format == "mlx"
-            else write_merged(folder, policy, base, arguments)
-        )
+        base = load_trained_base(work.models, source)
+        if work.chat_template_sha256 is not None:
+            base.tokenizer.chat_template = StoredTemplates(source.store).text(work.chat_template_sha256)
+        kept = write_mlx(folder, policy, base) if work.format == "mlx" else write_merged(folder, policy, base, work)
     except Exception as error:
         if not is_out_of_memory(error):
             raise
@@ -66,9 +53,7 @@ def export(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"revision": base.revision, "kept": kept}
 
 
-def write_merged(
-    folder: Path, policy: "Adapter | FullWeights", base: "BaseModel", arguments: argparse.Namespace
-) -> float | None:
+def write_merged(folder: Path, policy: "Adapter | FullWeights", base: "BaseModel", work: ExportInput) -> float | None:
     """Returns the share of the adapter's change that is left."""
     import torch
 
@@ -76,15 +61,15 @@ def write_merged(
     from temper_gpu.model.gguf_model import require_known, write_model
     from temper_gpu.model.merging import merge
 
-    if arguments.format == "gguf":
+    if work.format == "gguf":
         require_known(base.config)
-    merged = merge(base, policy, getattr(torch, arguments.dtype))
-    if arguments.format == "merged":
+    merged = merge(base, policy, getattr(torch, work.dtype))
+    if work.format == "merged":
         saving(folder, lambda: save(merged.model, base, folder))
     else:
         # Bits that a block's scale leaves out are noise, which takes nothing away from an adapter on average.
-        kind, file = NUMBER_TYPES[arguments.quantize or arguments.dtype], folder / GGUF_FILE
-        saving(folder, lambda: write_model(file, merged.model, base, arguments.policy, policy.sha256, kind))
+        kind, file = NUMBER_TYPES[work.quantize or work.dtype], folder / GGUF_FILE
+        saving(folder, lambda: write_model(file, merged.model, base, work.policy, policy.sha256, kind))
     return merged.kept
 
 
@@ -168,28 +153,3 @@ def saving(folder: Path, write: Callable[[], object]) -> None:
             f"the folder of {folder} must take the model's files, but refused ({describe_error(error)}); free space "
             "there, or name a folder elsewhere",
         ) from error
-
-
-def add_policy(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", required=True, metavar="URI", help="where the run is")
-    parser.add_argument(
-        "--policy", required=True, metavar="RUN@STEP", help="run@step or run~branch@step, :policy if it has several"
-    )
-    parser.add_argument("--models", metavar="FILE", help='JSON, name to folder: {"mine": "/absolute/folder"}')
-
-
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.export", allow_abbrev=False, description=__doc__)
-    add_policy(parser)
-    parser.add_argument("--to", required=True, metavar="FOLDER", help="an empty folder")
-    parser.add_argument("--format", choices=FORMATS, default="merged", help="what to write (default: %(default)s)")
-    parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the weights (default: %(default)s)")
-    parser.add_argument("--quantize", choices=QUANTIZATIONS, help="weights of the format gguf in fewer bits")
-    parser.add_argument(
-        "--chat-template-sha256", metavar="SHA256", help="of a template in the store, instead of the base model's own"
-    )
-    return parser.parse_args(argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

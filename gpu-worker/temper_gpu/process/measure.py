@@ -1,23 +1,18 @@
-"""python -m temper_gpu.process.measure: how far the answers of a deployment are from a committed policy.
+"""How far the answers of a deployment are from a committed policy.
 
 Gets the token ids of recorded prompts with the text, and where there are some the log-probabilities, that a deployment
-answered with at temperature 0. Prints one JSON object: the distance of these answers from the policy, from its base
+answered with at temperature 0. Answers the distance of these answers from the policy, from its base
 model and, unless the policy explains them, from what else may have been deployed (model/explanations.py). Reads the
 store, and writes nothing to it.
 """
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel as Schema
-from pydantic import ConfigDict
-
+from temper_gpu.contract import GivenAnswer, MeasureInput
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import print_answer, read_as
-from temper_gpu.process.export import add_policy, find_policy, load_trained_base
+from temper_gpu.process.export import find_policy, load_trained_base
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,35 +28,8 @@ SAME_SHARE = 0.1
 TIE = 1e-3
 
 
-class TokenScore(Schema):
-    model_config = ConfigDict(extra="forbid")
-
-    token: str
-    logprob: float
-
-
-class GivenAnswer(Schema):
-    model_config = ConfigDict(extra="forbid")
-
-    promptTokenIds: tuple[int, ...]
-    text: str
-    scores: tuple[TokenScore, ...] | None
-    hasEnded: bool
-
-
-class Work(Schema):
-    model_config = ConfigDict(extra="forbid")
-
-    answers: tuple[GivenAnswer, ...]
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parse(argv)
-    return print_answer(lambda: measure(arguments))
-
-
-def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    source = find_policy(arguments.store, arguments.policy)
+def run(work: MeasureInput) -> dict[str, Any]:
+    source = find_policy(work.store, work.policy)
     policy = source.read()
     import torch
 
@@ -69,8 +37,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     from temper_gpu.model.lora import Adapter
     from temper_gpu.process.host import choose_device
 
-    base = load_trained_base(arguments.models, source, choose_device(arguments.device))
-    answers = [read_answer(base, given) for given in arguments.work.answers]
+    base = load_trained_base(work.models, source, choose_device(work.device))
+    answers = [read_answer(base, given) for given in work.answers]
     if not any(answer.token_ids or answer.has_ended for answer in answers):
         raise TemperError("BadConfig", "answers of a deployment must hold text, but all are empty; check its model")
     end_ids = sorted(id for id in base.end_token_ids if id < base.vocabulary_size)
@@ -103,13 +71,13 @@ def read_answer(base: "BaseModel", given: GivenAnswer) -> "Answer":
 
     ids: list[int] = base.tokenizer.encode(given.text, add_special_tokens=False)
     # Some servers tell the token that ended the answer.
-    has_ended = given.hasEnded or (len(ids) > 0 and ids[-1] in base.end_token_ids)
+    has_ended = given.has_ended or (len(ids) > 0 and ids[-1] in base.end_token_ids)
     while ids and ids[-1] in base.end_token_ids:
         ids.pop()
     scores = given.scores
     is_aligned = scores is not None and len(ids) <= len(scores) <= len(ids) + 1
     logprobs = tuple(each.logprob for each in scores[: len(ids)]) if scores is not None and is_aligned else None
-    return Answer(given.promptTokenIds, tuple(ids), logprobs, has_ended)
+    return Answer(tuple(given.prompt_token_ids), tuple(ids), logprobs, has_ended)
 
 
 @dataclass(frozen=True)
@@ -172,15 +140,3 @@ def found_share(checkpoint: Errors, base: Errors) -> float | None:
     kept = ChangeKept()
     kept.add(base.logprobs_T - checkpoint.logprobs_T, base.logprobs_T, 0)
     return kept.share
-
-
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.measure", allow_abbrev=False, description=__doc__)
-    add_policy(parser)
-    parser.add_argument("--work", required=True, type=read_as(Work), metavar="FILE", help="JSON: the answers")
-    parser.add_argument("--device", default="auto", help="where to compute (default: a GPU if there is one)")
-    return parser.parse_args(argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,20 +1,15 @@
-"""python -m temper_gpu.process.plan: what a model is, whether it can be served and trained, and whether it fits into
-this machine's memory. Reads no weights.
+"""What a model is, whether it can be served and trained, and whether it fits into this machine's memory. Reads no
+weights.
 
 Of a model of the Hugging Face hub or of a bucket only its config and tokenizer are downloaded. Prints one JSON object;
 `refusal` says why the model cannot be used, where it cannot.
 """
 
-import argparse
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from temper_gpu.contract import ModelPlanInput
 from temper_gpu.failures import TemperError
-from temper_gpu.process.arguments import print_answer, read_as
+from temper_gpu.process.described_model import find, prompts_of, read_template
 
 if TYPE_CHECKING:
     import torch
@@ -22,41 +17,12 @@ if TYPE_CHECKING:
 
     from temper_gpu.model.memory_plan import MemoryPlan
     from temper_gpu.process.needs import Machine
-    from temper_gpu.server.prompts import Prompts
 
 # Planned length of conversations, in tokens, if none is set.
 USUAL_CONTEXT = 32_768
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.plan", allow_abbrev=False, description=__doc__)
-    parser.add_argument(
-        "--input", type=read_as(ModelPlanInput), required=True, metavar="FILE", help="JSON, or its file"
-    )
-    arguments = parser.parse_args(argv)
-    return print_answer(lambda: describe(arguments.input))
-
-
-@dataclass(frozen=True)
-class Found:
-    folder: str
-    commit: str | None
-
-
-def find(name: str, source: str | None) -> Found:
-    from temper_gpu.model.models import BUILT_IN
-    from temper_gpu.model.sources import fetch_description
-
-    snapshot = None if source is None else fetch_description(source)
-    if snapshot is not None:
-        return Found(str(snapshot.folder), snapshot.commit)
-    folder = source or BUILT_IN.get(name)
-    if folder is None or not Path(folder, "config.json").is_file():
-        raise TemperError("BadConfig", f"model {name} must be a folder with config.json, got {folder}; pass its folder")
-    return Found(str(folder), None)
-
-
-def describe(work: ModelPlanInput) -> dict[str, Any]:
+def run(work: ModelPlanInput) -> dict[str, Any]:
     from temper_gpu.model.memory_plan import count_parameters
     from temper_gpu.model.models import context_window_of
     from temper_gpu.model.outlines import open_outline
@@ -98,29 +64,6 @@ def refuse_packing(name: str, model: "PreTrainedModel") -> str | None:
     except TemperError as error:
         return error.message
     return None
-
-
-def read_template(path: str | None) -> str | None:
-    from temper_gpu.model.chat_templates import decode_template
-
-    if path is None:
-        return None
-    try:
-        return decode_template(Path(path).read_bytes())
-    except (OSError, UnicodeDecodeError) as error:
-        raise TemperError(
-            "BadConfig", f"--chat-template must be a file of text in UTF-8, got {path} ({error}); correct it"
-        ) from error
-
-
-def prompts_of(name: str, folder: str, template: str | None) -> "Prompts":
-    """Prompts by the model's template, or by `template`. Refuses one that cannot write a conversation."""
-    from temper_gpu.model.outlines import read_without_weights
-    from temper_gpu.server.prompts import Prompts
-
-    prompts = Prompts(read_without_weights(name, folder), given_template=template)
-    prompts.require_playable()
-    return prompts
 
 
 def plan(work: ModelPlanInput, machine: "Machine", model: "PreTrainedModel") -> dict[str, Any]:
@@ -173,17 +116,3 @@ def describe_plan(device: "torch.device", plan: "MemoryPlan") -> dict[str, Any]:
             for part in plan.parts
         ],
     }
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, metavar="NAME", help="what the model is called")
-    parser.add_argument(
-        "--source",
-        metavar="PLACE",
-        help="a folder, hub:OWNER/NAME[@REVISION] or s3://BUCKET/PREFIX[@HASH] (default: a built-in model)",
-    )
-    parser.add_argument("--chat-template", metavar="FILE", help="instead of the model's own")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

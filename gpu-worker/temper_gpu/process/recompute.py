@@ -1,24 +1,19 @@
-"""python -m temper_gpu.process.recompute: repeats a committed step on this machine, with the trainer's own code.
+"""Repeats a committed step on this machine, with the trainer's own code.
 
-The step's inputs say what to compute; nothing is written to the store. Prints one JSON object: the hashes of the
-results, this machine's platform and, if bytes differ, by how much.
+The step's inputs say what to compute; nothing is written to the store. Answers the hashes of the results,
+this machine's platform and, if bytes differ, by how much.
 """
 
-import argparse
-import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from temper_gpu.commits.checkpoints import Commit, Manifest, manifest_key, read_commit, read_parent
 from temper_gpu.commits.templates import StoredTemplates
-from temper_gpu.contract import MAIN_POLICY, BlobRef, GpuWorkerSettings, InitialiseInput, TrainInput
+from temper_gpu.contract import MAIN_POLICY, BlobRef, GpuWorkerSettings, InitialiseInput, RecomputeInput, TrainInput
 from temper_gpu.failures import TemperError
 from temper_gpu.model.instructions import limit_as
-from temper_gpu.process.arguments import add_settings, print_answer
 from temper_gpu.store import Published, Store, blob_ref, open_store
 
 if TYPE_CHECKING:
@@ -55,23 +50,15 @@ class OverlayStore:
         """Nobody reads the sidecars of a step that is only compared."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="temper_gpu.process.recompute", allow_abbrev=False, description=__doc__)
-    add_settings(parser)
-    parser.add_argument("--input", required=True, metavar="FILE", help="the step's inputs, as `train` gets them")
-    arguments = parser.parse_args(argv)
-    return print_answer(lambda: find_and_recompute(arguments.settings, arguments.input))
-
-
-def find_and_recompute(settings: GpuWorkerSettings, file: str) -> dict[str, Any]:
-    step = find_step(settings.store, file)
+def run(given: RecomputeInput) -> dict[str, Any]:
+    step = find_step(given)
     if step.recorded is not None:
         limit_as(step.recorded.manifest.platform.get("instructions"))
     # Imported late: torch reads the limits once, and takes seconds, so bad usage is reported first.
     from temper_gpu.training.platform import make_deterministic
 
-    make_deterministic(settings.engine.threads)
-    return recompute(settings, step)
+    make_deterministic(given.settings.engine.threads)
+    return recompute(given.settings, step)
 
 
 @dataclass(frozen=True)
@@ -84,20 +71,10 @@ class Step:
     recorded: Commit | None
 
 
-def find_step(uri: str, file: str) -> Step:
-    store = open_store(uri)
-    work = parse_work(read_input(Path(file)))
+def find_step(given: RecomputeInput) -> Step:
+    store, work = open_store(given.settings.store), given.work
     place = (work.run, work.branch, work.step if isinstance(work, TrainInput) else 0)
     return Step(store, work, place, read_commit(store, *place))
-
-
-def read_input(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise TemperError(
-            "BadConfig", f"--input must be a step's inputs as JSON, got {file} ({error.strerror}); correct the path"
-        ) from error
 
 
 def recompute(settings: GpuWorkerSettings, step: Step) -> dict[str, Any]:
@@ -176,16 +153,6 @@ def sampler_of(recorded: Commit | None) -> dict[str, str]:
     return {name: str(platform[name]) for name in ("engine", "engineFlags") if name in platform}
 
 
-def parse_work(data: bytes) -> TrainInput | InitialiseInput:
-    try:
-        kind = TrainInput if "step" in json.loads(data) else InitialiseInput
-        return kind.model_validate_json(data)
-    except ValueError as error:
-        raise TemperError(
-            "BadConfig", f"--input must be a step's inputs as JSON, got {error}; pass another file"
-        ) from error
-
-
 def differences(
     store: Store, made: OverlayStore, policy: str, ours: Commit, recorded: Commit, before: Commit | None
 ) -> dict[str, Any]:
@@ -230,7 +197,3 @@ def _difference(
 
 def _distance(left: "Mapping[str, Tensor]", right: "Mapping[str, Tensor]") -> float:
     return sum(float((left[name].double() - right[name].double()).square().sum()) for name in left) ** 0.5
-
-
-if __name__ == "__main__":
-    sys.exit(main())

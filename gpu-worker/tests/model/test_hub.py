@@ -197,12 +197,13 @@ def test_a_name_is_settled_as_the_commit_that_it_stands_for(hub: HubServer, repo
 def test_the_program_tells_how_far_it_is_and_which_commit_it_has(
     hub: HubServer, repository: Repository, tmp_path: Path
 ):
-    command = [sys.executable, "-m", "temper_gpu.process.fetch_model", "--source"]
+    command = [sys.executable, "-m", "temper_gpu.process", "fetch_model"]
     env = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home")}
-    had = subprocess.run([*command, f"hub:{NAME}"], env=env, capture_output=True, text=True, check=True)
+    given = json.dumps({"source": f"hub:{NAME}"})
+    had = subprocess.run(command, input=given, env=env, capture_output=True, text=True, check=True)
     *progress, last = map(json.loads, had.stdout.splitlines())
     assert last == {"commit": repository.commits[repository.folder]}
     assert all(0 <= each["done"] <= each["total"] for each in progress)
-    missing = subprocess.run([*command, "hub:owner/other"], env=env, capture_output=True, text=True)
+    missing = subprocess.run(command, input='{"source": "hub:owner/other"}', env=env, capture_output=True, text=True)
     assert (missing.returncode, missing.stdout) == (2, "")
     assert missing.stderr.startswith("BadConfig: ")

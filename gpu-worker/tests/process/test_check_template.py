@@ -17,12 +17,12 @@ from temper_gpu.contract import EngineSettings, LoraConfig
 from temper_gpu.engine.embedded.settings import EmbeddedSettings
 from temper_gpu.failures import TemperError
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
-from temper_gpu.process import check_template
 from temper_gpu.process.compose import check_run
 from temper_gpu.process.needs import Machine
 from temper_gpu.server.chat_turns import ChatTurns
 from temper_gpu.store import FileStore
 from tests.failing import failing
+from tests.process.programs import answered
 from tests.process.test_plan import planned
 from tests.server.templates import QWEN, WITHOUT_TOOLS
 from tests.training.samples import initialise_input
@@ -57,34 +57,34 @@ def bare(tmp_path: Path) -> Path:
 
 def written(folder: Path, template: str) -> str:
     (folder / "chat.jinja").write_text(template)
-    return f"--chat-template={folder / 'chat.jinja'}"
+    return str(folder / "chat.jinja")
 
 
 def test_the_program_tells_what_a_template_leaves_out(tmp_path: Path, bare: Path, capsys: pytest.CaptureFixture[str]):
-    model = ["--model=bare", f"--source={bare}"]
-    assert check_template.main([*model, written(tmp_path, QWEN)]) == 0
+    model = {"model": "bare", "source": str(bare)}
+    assert answered("check_template", **model, chatTemplate=written(tmp_path, QWEN)) == 0
     assert json.loads(capsys.readouterr().out) == {
         "gaps": ["it leaves out names of messages"],
         "readsClock": False,
     }
-    assert check_template.main([*model, written(tmp_path, WITHOUT_TOOLS)]) == 0
+    assert answered("check_template", **model, chatTemplate=written(tmp_path, WITHOUT_TOOLS)) == 0
     assert "leaves tools out" in json.loads(capsys.readouterr().out)["gaps"][-1]
-    assert check_template.main([*model, written(tmp_path, "\n{% for %}")]) == 2
+    assert answered("check_template", **model, chatTemplate=written(tmp_path, "\n{% for %}")) == 2
     assert "BadConfig: the chat template that was given for model bare must" in (told := capsys.readouterr().err)
     assert "it fails in line 2 (" in told
 
 
 def test_without_a_template_the_program_tries_the_models_own(bare: Path, capsys: pytest.CaptureFixture[str]):
-    assert check_template.main(["--model=pocket"]) == 0
+    assert answered("check_template", model="pocket") == 0
     assert "names of messages" in json.loads(capsys.readouterr().out)["gaps"][0]
-    assert check_template.main(["--model=bare", f"--source={bare}"]) == 2
+    assert answered("check_template", model="bare", source=str(bare)) == 2
     assert "BadConfig: model bare must have a chat template" in capsys.readouterr().err
 
 
 def test_the_plan_of_a_model_is_that_with_the_template(tmp_path: Path, bare: Path, capsys: pytest.CaptureFixture[str]):
     usual = {"model": "bare", "source": str(bare), "context": 64}
     assert "pass one with --chat-template FILE" in planned(capsys, **usual)["refusal"]
-    told = planned(capsys, **usual, chat_template=written(tmp_path, QWEN).removeprefix("--chat-template="))
+    told = planned(capsys, **usual, chat_template=written(tmp_path, QWEN))
     assert (told["refusal"], told["templateGaps"]) == (None, ["it leaves out names of messages"])
 
 
@@ -131,9 +131,8 @@ def test_a_model_whose_template_writes_what_it_cannot_sample_is_refused_before_a
     models = ModelLibrary(lambda: {"odd": str(folder)}, torch.float32, CPU)
     with failing("BadConfig", words):
         begin(store, models, base_model="odd")
-    named = ["--model=odd", f"--source={folder}"]
     assert re.search(words, planned(capsys, model="odd", source=str(folder), context=64)["refusal"])
-    assert check_template.main(named) == 2
+    assert answered("check_template", model="odd", source=str(folder)) == 2
     assert re.search(words, capsys.readouterr().err)
 
 
@@ -160,7 +159,7 @@ def test_a_run_whose_template_writes_the_date_names_the_day(
     ]:
         with pytest.raises(TemperError, match=words):
             begin(store, template=DATED, chat_template_kwargs=kwargs)
-    assert check_template.main(["--model=pocket", written(tmp_path, DATED)]) == 0
+    assert answered("check_template", model="pocket", chatTemplate=written(tmp_path, DATED)) == 0
     assert json.loads(capsys.readouterr().out)["readsClock"] is True
 
 

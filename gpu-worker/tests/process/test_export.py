@@ -24,6 +24,7 @@ from temper_gpu.process import export
 from temper_gpu.store import FileStore
 from tests.engine.embedded.tiny import ask, open_engine, request, tiny_base
 from tests.failing import failing
+from tests.process.programs import answered
 
 RANK, ALPHA = 4, 8.0
 LORA = LoraConfig(rank=RANK, alpha=ALPHA, target_modules=None)
@@ -43,12 +44,12 @@ class Exporter:
     folder: Path
     policy: str = "demo@1"
 
-    def line(self, *flags: str) -> list[str]:
-        place = ["--store", self.store.uri, "--policy", self.policy, "--models", str(self.models)]
-        return [*place, "--to", str(self.folder), *flags]
+    def written(self, **fields: Any) -> int:
+        given = {"store": self.store.uri, "policy": self.policy, "models": str(self.models), "folder": str(self.folder)}
+        return answered("export", **given | fields)
 
-    def merged(self, *flags: str) -> Any:
-        assert export.main(self.line(*flags)) == 0
+    def merged(self, **fields: Any) -> Any:
+        assert self.written(**fields) == 0
         return AutoModelForCausalLM.from_pretrained(self.folder).eval()
 
 
@@ -184,7 +185,7 @@ def test_weights_that_another_type_would_lose_are_refused_but_not_in_the_type_of
     with pytest.raises(TemperError, match=r"a rounded model must keep what training changes.*--dtype float32$"):
         merge(held, moved, torch.bfloat16)
     half = {"base_model_sha256": bfloat16_base(made), "platform": {"threads": 1, "dtype": "bfloat16"}}
-    assert export.main(commit_weights(made, 1e-5, **half).line("--dtype", "bfloat16")) == 0
+    assert commit_weights(made, 1e-5, **half).written(dtype="bfloat16") == 0
     # It was sampled from just so.
     assert json.loads(capsys.readouterr().out)["kept"] is None
 
@@ -206,7 +207,7 @@ def test_the_folder_is_whole_and_names_no_path(make: Make, capsys: pytest.Captur
 def test_the_template_of_a_run_is_in_the_folder_in_the_place_of_the_models_own(make: Make):
     exporter = make()
     template = "said: {{ messages[0].content }}"
-    exporter.merged("--chat-template-sha256", exporter.store.put_blob(template.encode()).sha256)
+    exporter.merged(chatTemplateSha256=exporter.store.put_blob(template.encode()).sha256)
     assert (exporter.folder / "chat_template.jinja").read_text() == template
     assert AutoTokenizer.from_pretrained(exporter.folder).chat_template == template
 
@@ -232,7 +233,7 @@ def test_a_head_with_weights_of_its_own_is_not_said_to_be_tied(make: Make):
 def test_weights_are_merged_in_float32_and_rounded_once(make: Make, dtype: torch.dtype):
     exporter = make()
     name = str(dtype).removeprefix("torch.")
-    tensors = exporter.merged("--dtype", name).state_dict()
+    tensors = exporter.merged(dtype=name).state_dict()
     read = exporter.adapter.read()
     a, b = (read.tensors[f"base_model.model.{MATRIX}.lora_{part}.weight"] for part in "AB")
     wanted = exporter.base.tensors[f"{MATRIX}.weight"] + ALPHA / RANK * (b @ a)
@@ -251,8 +252,8 @@ def test_large_models_are_written_in_parts(make: Make, monkeypatch: pytest.Monke
     assert all(torch.equal(tensor, read[name]) for name, tensor in whole.items())
 
 
-def complaint(exporter: Exporter, capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, str]:
-    code = export.main(exporter.line(*flags))
+def complaint(exporter: Exporter, capsys: pytest.CaptureFixture[str], **fields: Any) -> tuple[int, str]:
+    code = exporter.written(**fields)
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.count("\n") == 1
@@ -276,17 +277,16 @@ def test_an_adapter_that_rounding_would_lose_is_refused(make: Make, capsys: pyte
         platform={"threads": 1, "dtype": "bfloat16"},
     )
     assert manifest.step == 2
-    line = [word.replace("demo@1", "demo@2") for word in exporter.line()]
-    assert export.main([*line, "--dtype", "bfloat16"]) == 1
+    assert exporter.written(policy="demo@2", dtype="bfloat16") == 1
     assert "is left in bfloat16; pass --dtype float32" in capsys.readouterr().err
     assert list(exporter.folder.iterdir()) == []
-    assert export.main(line) == 0
+    assert exporter.written(policy="demo@2") == 0
     assert json.loads(capsys.readouterr().out)["kept"] == pytest.approx(1, abs=0.01)
 
 
 def test_a_weight_that_float16_cannot_hold_is_named(make: Make, capsys: pytest.CaptureFixture[str]):
     exporter = make(scale=1e6)
-    code, told = complaint(exporter, capsys, "--dtype", "float16")
+    code, told = complaint(exporter, capsys, dtype="float16")
     assert code == 2
     assert "float16 must hold every weight" in told
     assert list(exporter.folder.iterdir()) == []
@@ -319,7 +319,7 @@ def test_weights_that_are_missing_or_damaged_are_told(make: Make, capsys: pytest
 @pytest.mark.parametrize("policy", ["demo", "demo@9", "../x@1", "demo@1 "])
 def test_a_policy_that_is_none_is_refused(make: Make, policy: str, capsys: pytest.CaptureFixture[str]):
     exporter = make()
-    assert export.main([word if word != "demo@1" else policy for word in exporter.line()]) == 2
+    assert exporter.written(policy=policy) == 2
     assert "BadConfig: " in capsys.readouterr().err
 
 
@@ -338,8 +338,9 @@ def test_a_type_of_numbers_that_a_manifest_makes_up_is_refused(make: Make):
         export.load_trained_base(str(exporter.models), exporter.adapter)
 
 
-@pytest.mark.parametrize("flags", [["--dtype", "float64"], ["--dtype", "auto"]])
-def test_bad_usage_has_code_2(flags: list[str]):
-    with pytest.raises(SystemExit) as caught:
-        export.main(["--store", "file:///s", "--policy", "demo@1", "--to", "/x", *flags])
-    assert caught.value.code == 2
+@pytest.mark.parametrize("dtype", ["float64", "auto"])
+def test_input_of_another_form_has_code_2(dtype: str, capsys: pytest.CaptureFixture[str]):
+    assert answered("export", store="file:///s", policy="demo@1", folder="/x", dtype=dtype) == 2
+    assert "BadConfig: the input of export must be right, but dtype: Input should be 'float32'" in (
+        capsys.readouterr().err
+    )

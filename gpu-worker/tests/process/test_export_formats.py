@@ -19,7 +19,6 @@ from temper_gpu.model.gguf_model import llama3_factors
 from temper_gpu.model.gguf_tokenizer import split_name
 from temper_gpu.model.lora import Adapter
 from temper_gpu.model.mlx_adapter import mlx_files
-from temper_gpu.process import export
 from tests.process.test_export import Exporter, Make, complaint, make
 
 __all__ = ["make"]
@@ -75,8 +74,8 @@ class Gguf:
         return torch.from_numpy(found.reshape(shape).copy())
 
 
-def written(exporter: Exporter, *flags: str) -> Gguf:
-    assert export.main(exporter.line("--format", "gguf", *flags)) == 0
+def written(exporter: Exporter, **fields: Any) -> Gguf:
+    assert exporter.written(format="gguf", **fields) == 0
     assert [file.name for file in exporter.folder.iterdir()] == ["model.gguf"]
     return Gguf(exporter.folder / "model.gguf")
 
@@ -84,8 +83,7 @@ def written(exporter: Exporter, *flags: str) -> Gguf:
 def merged_weights(exporter: Exporter) -> dict[str, torch.Tensor]:
     whole = exporter.folder.with_name("whole")
     whole.mkdir()
-    line = [str(whole) if word == str(exporter.folder) else word for word in exporter.line()]
-    assert export.main(line) == 0
+    assert exporter.written(folder=str(whole)) == 0
     return load_file(whole / "model.safetensors")
 
 
@@ -134,7 +132,7 @@ def test_a_tied_head_is_left_out_and_norms_of_heads_are_named(make: Make):
 
 def test_weights_in_8_bits_are_near_the_merged_ones_and_vectors_stay_whole(make: Make):
     exporter = make()
-    weights, file = merged_weights(exporter), written(exporter, "--quantize", "q8_0")
+    weights, file = merged_weights(exporter), written(exporter, quantize="q8_0")
     found, wanted = file.tensors["blk.0.ffn_up.weight"], weights["model.layers.0.mlp.up_proj.weight"]
     assert file.types["blk.0.ffn_up.weight"] == 8
     assert file.types["output_norm.weight"] == 0
@@ -144,7 +142,7 @@ def test_weights_in_8_bits_are_near_the_merged_ones_and_vectors_stay_whole(make:
 
 
 def test_what_llama_cpp_would_compute_otherwise_is_refused(make: Make, capsys: pytest.CaptureFixture[str]):
-    code, told = complaint(make("mixture"), capsys, "--format", "gguf")
+    code, told = complaint(make("mixture"), capsys, format="gguf")
     assert code == 2
     assert (
         "of the types llama, mistral, qwen2, qwen3 with full attention, but this one is of the type qwen3_moe" in told
@@ -174,7 +172,7 @@ def test_low_frequencies_of_llama_3_are_divided_by_its_factor():
 def test_an_adapter_for_mlx_has_its_matrices_the_other_way_round(make: Make):
     exporter = make()
     adapter = exporter.adapter.read()
-    assert export.main(exporter.line("--format", "mlx")) == 0
+    assert exporter.written(format="mlx") == 0
     config = json.loads((exporter.folder / "adapter_config.json").read_text())
     written = load_file(exporter.folder / "adapters.safetensors")
     module = "model.layers.0.mlp.down_proj"

@@ -3,18 +3,19 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from temper_gpu.contract import GivenAnswer
 from temper_gpu.model.explanations import only_modules
 from temper_gpu.model.lora import Adapter, adapted_modules
 from temper_gpu.model.merging import merge
 from temper_gpu.model.models import BaseModel
 from temper_gpu.process import measure
 from tests.engine.embedded.tiny import tiny_base
+from tests.process.programs import answered
 from tests.process.test_export import Make, make
 
 __all__ = ["make"]
@@ -28,13 +29,10 @@ class Deployment:
 
     base: BaseModel
     adapter: Adapter
-    line: list[str]
-    folder: Path
+    place: dict[str, str]
 
     def measured(self, answers: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-        work = self.folder / "work.json"
-        work.write_text(json.dumps({"answers": answers}))
-        assert measure.main([*self.line, "--work", str(work), "--device", "cpu"]) == 0
+        assert answered("measure", **self.place, answers=answers, device="cpu") == 0
         return json.loads(capsys.readouterr().out)
 
     def answers(self, model: Any, noise: float = 0.0) -> list[dict[str, Any]]:
@@ -71,12 +69,12 @@ def next_logprobs(model: Any, ids: list[int]) -> torch.Tensor:
 
 
 @pytest.fixture
-def deployment(make: Make, tmp_path: Path) -> Deployment:
+def deployment(make: Make) -> Deployment:
     made = make(scale=0.03)
     adapter = made.adapter.read()
     assert isinstance(adapter, Adapter)
-    line = ["--store", made.store.uri, "--policy", made.policy, "--models", str(made.models)]
-    return Deployment(made.base, adapter, line, tmp_path)
+    place = {"store": made.store.uri, "policy": made.policy, "models": str(made.models)}
+    return Deployment(made.base, adapter, place)
 
 
 def nearest(measured: dict[str, Any]) -> tuple[str, Any]:
@@ -146,19 +144,19 @@ def test_another_base_model_is_far_from_every_explanation(deployment: Deployment
 def test_tokens_of_another_tokenizer_are_compared_by_their_text(deployment: Deployment):
     given = deployment.answer(deployment.base.instantiate("sdpa"), 0)
     merged = [{"token": "ab", "logprob": -1.0}] * (TOKENS // 2)
-    read = measure.read_answer(deployment.base, measure.GivenAnswer(**{**given, "scores": merged}))
+    read = measure.read_answer(deployment.base, GivenAnswer.model_validate({**given, "scores": merged}))
     assert read.logprobs is None
     assert len(read.token_ids) == TOKENS
 
 
 def test_the_end_of_an_answer_is_compared_whether_it_is_told_or_not(deployment: Deployment):
-    given = {"promptTokenIds": (65,), "scores": None}
-    ended = measure.GivenAnswer(**given, text="7<|end|>", hasEnded=False)
-    plain = measure.GivenAnswer(**given, text="7", hasEnded=True)
+    given = {"promptTokenIds": [65], "scores": None}
+    ended = GivenAnswer.model_validate({**given, "text": "7<|end|>", "hasEnded": False})
+    plain = GivenAnswer.model_validate({**given, "text": "7", "hasEnded": True})
     assert measure.read_answer(deployment.base, ended) == measure.read_answer(deployment.base, plain)
 
 
 def test_answers_without_text_explain_nothing(deployment: Deployment, capsys: pytest.CaptureFixture[str]):
     empty = {"promptTokenIds": [65], "text": "", "scores": None, "hasEnded": False}
-    assert measure.main([*deployment.line, "--work", json.dumps({"answers": [empty]}), "--device", "cpu"]) == 2
+    assert answered("measure", **deployment.place, answers=[empty], device="cpu") == 2
     assert "must hold text, but all are empty" in capsys.readouterr().err

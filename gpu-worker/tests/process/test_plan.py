@@ -38,7 +38,7 @@ from temper_gpu.model.memory_plan import PROCESS_BYTES, count_parameters, weight
 from temper_gpu.model.models import POCKET_FOLDER, BaseModel, ModelLibrary, load_base, outline
 from temper_gpu.model.outlines import without_numbers
 from temper_gpu.process import needs
-from temper_gpu.process.plan import main
+from temper_gpu.process.__main__ import print_answer
 from temper_gpu.training.needs import optimizer_bytes, state_bytes
 from temper_gpu.training.optimizers import initial_optimizer_tensors
 from temper_gpu.training.packing import Row, pack
@@ -246,7 +246,7 @@ SMALL_CACHE = EngineSettings(device="cpu", kv_cache_bytes=8388608)
 def planned(capsys: pytest.CaptureFixture[str], **fields: Any) -> dict[str, Any]:
     """What the program prints of the pocket model, or of another one."""
     usual = {"model": "pocket", "micro_batch_tokens": 512, "lora": needs.USUAL_LORA, "engine": SMALL_CACHE}
-    assert main(["--input", ModelPlanInput(**{**usual, **fields}).model_dump_json(by_alias=True)]) == 0
+    assert print_answer("plan", ModelPlanInput(**{**usual, **fields}).model_dump_json(by_alias=True).encode()) == 0
     return json.loads(capsys.readouterr().out)
 
 

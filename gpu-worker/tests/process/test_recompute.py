@@ -5,19 +5,27 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.torch import load
 
 import temper_gpu.process.recompute as again
-from temper_gpu.contract import EngineSettings, GpuWorkerSettings, InitialiseInput, TrainConfig, TrainInput
-from temper_gpu.failures import TemperError
+from temper_gpu.contract import (
+    EngineSettings,
+    GpuWorkerSettings,
+    InitialiseInput,
+    RecomputeInput,
+    TrainConfig,
+    TrainInput,
+)
 from temper_gpu.model.instructions import LIMITS, limit_as
 from temper_gpu.model.models import ModelLibrary
 from temper_gpu.store import FileStore
 from temper_gpu.training.optimizers import without_scales
 from temper_gpu.training.trainer import Trainer
 from tests.failing import failing
+from tests.process.programs import answered
 from tests.training.samples import (
     TinyLibrary,
     initialise_input,
@@ -46,25 +54,23 @@ def commit_two(store: FileStore, trainer: Trainer, train: TrainConfig) -> tuple[
     return first, work
 
 
-def run(store: FileStore, work: InitialiseInput | TrainInput, tmp_path: Path) -> dict[str, object]:
-    file = tmp_path / "input.json"
-    file.write_text(work.model_dump_json(by_alias=True, exclude_unset=True))
+def run(store: FileStore, work: InitialiseInput | TrainInput) -> dict[str, object]:
     settings = GpuWorkerSettings(store=store.uri, engine=EngineSettings(threads=1, shard_base_model=True))
-    return again.recompute(settings, again.find_step(store.uri, str(file)))
+    return again.recompute(settings, again.find_step(RecomputeInput(settings=settings, work=work)))
 
 
 def files(store: FileStore) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(store.root.rglob("*")) if path.is_file()}
 
 
-def test_a_step_made_again_has_the_same_bytes_and_leaves_the_store_as_it_was(committed, tmp_path: Path):
+def test_a_step_made_again_has_the_same_bytes_and_leaves_the_store_as_it_was(committed):
     store, first, work = committed
     before = files(store)
     for made_from, step in ((first, 0), (work, 1)):
         recorded = store.read(f"runs/demo/branches/0/steps/{step}/manifest.json")
         assert recorded is not None
         manifest = json.loads(recorded)
-        made = run(store, made_from, tmp_path)
+        made = run(store, made_from)
         assert made["adapterSha256"] == manifest["adapter"]["sha256"]
         assert made["optimizerSha256"] == manifest["optimizer"]["sha256"]
         # pyrefly: ignore[missing-attribute]
@@ -74,9 +80,9 @@ def test_a_step_made_again_has_the_same_bytes_and_leaves_the_store_as_it_was(com
     assert files(store) == before
 
 
-def test_another_step_is_told_by_how_much_it_differs(committed, tmp_path: Path):
+def test_another_step_is_told_by_how_much_it_differs(committed):
     store, _, work = committed
-    made = run(store, work.model_copy(update={"learning_rate": work.learning_rate * 2}), tmp_path)
+    made = run(store, work.model_copy(update={"learning_rate": work.learning_rate * 2}))
     differences = made["differences"]
     assert isinstance(differences, dict)
     # Twice the way: what differs is half of what this step changed.
@@ -95,9 +101,9 @@ def test_moments_in_8_bits_are_compared_as_the_numbers_that_they_stand_for(
     config = train_config(lora=lora(256), optimizer=optimizer)
     _, work = commit_two(store, Trainer(library, store, again.nullcontext()), config)
     same = {"max": 0.0, "share": 0.0}
-    assert run(store, work, tmp_path)["differences"] == {"adapter": same, "optimizer": same}
+    assert run(store, work)["differences"] == {"adapter": same, "optimizer": same}
     faster = config.model_copy(update={"optimizer": optimizer.model_copy(update={"beta1": 0.8})})
-    differences = run(store, work.model_copy(update={"train": faster}), tmp_path)["differences"]
+    differences = run(store, work.model_copy(update={"train": faster}))["differences"]
     assert isinstance(differences, dict)
     # The first moments are twice as large, and much larger than the second ones.
     recorded = again.read_commit(store, "demo", 0, 1)
@@ -107,35 +113,30 @@ def test_moments_in_8_bits_are_compared_as_the_numbers_that_they_stand_for(
     assert differences["optimizer"]["max"] == pytest.approx(largest, rel=0.05)
 
 
-def test_bytes_that_were_pruned_are_compared_by_hash_alone(committed, tmp_path: Path):
+def test_bytes_that_were_pruned_are_compared_by_hash_alone(committed):
     store, _, work = committed
     manifest = json.loads(store.read("runs/demo/branches/0/steps/1/manifest.json") or b"")
     (store.root / manifest["adapter"]["key"]).unlink()
-    made = run(store, work.model_copy(update={"learning_rate": 0.5}), tmp_path)
+    made = run(store, work.model_copy(update={"learning_rate": 0.5}))
     assert isinstance(made["differences"], dict)
     assert made["differences"]["adapter"] is None
-    assert run(store, work, tmp_path)["adapterSha256"] == manifest["adapter"]["sha256"]
+    assert run(store, work)["adapterSha256"] == manifest["adapter"]["sha256"]
 
 
-def test_input_that_is_no_step_is_refused(tmp_path: Path):
-    with pytest.raises(TemperError, match="a step's inputs"):
-        again.parse_work(b'{"run": "demo"}')
-
-
-@pytest.mark.parametrize("engine", [{"threads": 0}, {"threads": "many"}, {"device": "mps"}])
-def test_bad_usage_has_code_2(engine: dict[str, object], capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as caught:
-        again.main(["--settings", json.dumps({"store": "file:///s", "engine": engine}), "--input", "work.json"])
-    assert caught.value.code == 2
-    assert f"argument --settings: engine.{next(iter(engine))}: " in capsys.readouterr().err
-
-
-def test_an_input_that_is_not_there_is_told_with_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    file = tmp_path / "none.json"
-    assert again.main(["--settings", json.dumps({"store": tmp_path.as_uri()}), "--input", str(file)]) == 2
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"work": {"run": "demo"}}, "work.TrainInput.branch: "),
+        ({"settings": {"store": "file:///s", "engine": {"threads": 0}}}, "settings.engine.threads: "),
+        ({"settings": {"store": "file:///s", "engine": {"device": "mps"}}}, "settings.engine.device: "),
+    ],
+)
+def test_input_of_another_form_has_code_2(changes: dict[str, Any], place: str, capsys: pytest.CaptureFixture[str]):
+    work = initialise_input().model_dump(by_alias=True, exclude_unset=True)
+    assert answered("recompute", **{"settings": {"store": "file:///s"}, "work": work} | changes) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert f"--input must be a step's inputs as JSON, got {file}" in told
+    assert f"BadConfig: the input of recompute must be right, but {place}" in told
 
 
 def test_a_step_is_made_again_with_the_device_and_the_numbers_it_was_made_with(committed):
@@ -179,13 +180,14 @@ RECOMPUTE = """
 import sys, types
 from temper_gpu.model.instructions import limits
 from temper_gpu.process import recompute as again
+from temper_gpu.process.__main__ import print_answer
 
 def set_up(threads):
     assert "torch" not in sys.modules
 
 sys.modules["temper_gpu.training.platform"] = types.SimpleNamespace(make_deterministic=set_up)
 again.recompute = lambda settings, step: {"recorded": step.recorded.sha256}
-assert again.main() == 0
+assert print_answer("recompute", sys.stdin.buffer.read()) == 0
 import torch
 print(limits())
 print(torch.backends.cpu.get_cpu_capability())
@@ -200,12 +202,10 @@ def test_the_process_limits_itself_before_anything_reads_the_limits(tmp_path: Pa
     platform = {**manifest.platform, "instructions": "ATEN_CPU_CAPABILITY=default"}
     path = store.root / "runs/demo/branches/0/steps/0/manifest.json"
     path.write_text(manifest.model_copy(update={"platform": platform}).model_dump_json(by_alias=True))
-    file = tmp_path / "input.json"
-    file.write_text(work.model_dump_json(by_alias=True))
-    given = ["--settings", json.dumps({"store": store.uri}), "--input", str(file)]
-    command = [sys.executable, "-c", RECOMPUTE, *given]
+    given = RecomputeInput(settings=GpuWorkerSettings(store=store.uri), work=work).model_dump_json(by_alias=True)
+    command = [sys.executable, "-c", RECOMPUTE]
     environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
-    answer = subprocess.run(command, capture_output=True, env=environment, check=True, text=True).stdout
+    answer = subprocess.run(command, input=given, capture_output=True, env=environment, check=True, text=True).stdout
     made, instructions, capability = answer.splitlines()
     assert json.loads(made) == {"recorded": hashlib.sha256(path.read_bytes()).hexdigest()}
     assert (instructions, capability) == ("ATEN_CPU_CAPABILITY=default", "DEFAULT")

@@ -13,9 +13,9 @@ from temper_gpu.failures import TemperError
 from temper_gpu.model import bucket
 from temper_gpu.model.bucket import S3Model, download_s3, download_s3_description, parse_s3_model, resolve_revision
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
-from temper_gpu.process import fetch_model, plan
 from temper_gpu.store import resumed_read
 from temper_gpu.store.s3_client import S3Settings, create_client
+from tests.process.programs import answered
 from tests.store.s3_server import BUCKET, S3Server, Wire
 
 PIN = "a" * 40
@@ -205,12 +205,12 @@ def test_a_library_loads_what_is_registered_under_the_name_that_a_run_records(mo
 
 
 def test_programs_take_models_of_a_bucket(model: S3Model, cache: Path, capsys: pytest.CaptureFixture[str]):
-    fields = {"model": "mine", "source": str(model), "lora": None, "microBatchTokens": 64, "context": 64}
-    assert plan.main(["--input", json.dumps(fields)]) == 0
+    fields = {"lora": None, "optimizer": "adamw", "microBatchTokens": 64, "context": 64}
+    assert answered("plan", model="mine", source=str(model), **fields) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["refusal"], told["commit"]) == (None, resolve_revision(model))
     assert not list(cache.rglob("*.safetensors"))
     assert download_s3_description(model).commit == told["commit"]
-    assert fetch_model.main([f"--source={model}"]) == 0
+    assert answered("fetch_model", source=str(model)) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"commit": told["commit"]}
     assert list(cache.rglob("*.safetensors"))
