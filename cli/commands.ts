@@ -1,4 +1,4 @@
-/** Every command. Its definition is loaded when it is called or listed, and imports its work when it runs. */
+/** Every command. Its definition is loaded when it is called, and imports its work when it runs. */
 import { GROUPS } from '../operations/flags.ts';
 import type { Command } from './command-line/command.ts';
 
@@ -33,7 +33,7 @@ export async function loadCommand(name: string): Promise<Command | null> {
   return (await operationCommands()).find((command) => command.name === name) ?? null;
 }
 
-/** All, in the order of help. */
+/** All, in the order of help, for what is generated of them. */
 export async function listCommands(): Promise<Command[]> {
   const own = await Promise.all(Object.values(OWN).map((load) => load()));
   const others = (await operationCommands()).filter(({ name }) => !Object.hasOwn(OWN, name));

@@ -1,8 +1,9 @@
 /** The command line: finds the command, parses its flags, runs it, and turns every outcome into an exit code. */
 import { setMaxListeners } from 'node:events';
-import { badConfig } from '../core/contract/failures.ts';
+import { badConfig, type TemperError } from '../core/contract/failures.ts';
 import { closestName } from '../core/names/closest-name.ts';
-import { listCommands, loadCommand } from './commands.ts';
+import { COMMAND_TABLE } from './command-table.ts';
+import { loadCommand } from './commands.ts';
 import { EXIT, describeError } from './command-line/errors.ts';
 import type { Command, CommandEnvironment } from './command-line/command.ts';
 import { glossaryLine, helpOf, overview } from './command-line/help.ts';
@@ -35,7 +36,7 @@ async function dispatch(args: readonly string[], { output, ...environment }: Pro
   if (isHelp && asked.length > 0)
     return dispatch([...asked.slice(0, 2), '--help', ...asked.slice(2)], { output, ...environment });
   if (name === undefined || isHelp) {
-    output.line(`${overview(await listCommands(), version())}\n${glossaryLine(environment.cwd)}`);
+    output.line(`${overview(COMMAND_TABLE, version())}\n${glossaryLine(environment.cwd)}`);
     return EXIT.ok;
   }
   if (name === '--version') {
@@ -68,26 +69,26 @@ export async function findCommand(
   name: string,
   args: readonly string[],
 ): Promise<{ command: Command; args: readonly string[] }> {
-  const command = (await loadCommand(name)) ?? findNamed(await listCommands(), name);
+  const command = await loadCommand(name);
+  if (command === null) throw unknownCommand(name, COMMAND_TABLE);
   const [action, ...rest] = args;
   const { actions } = command;
   if (actions === undefined || action === undefined || action.startsWith('-')) return { command, args };
   const found = actions.find((candidate) => candidate.name === `${name} ${action}`);
   if (found !== undefined) return { command: found, args: rest };
   // The word may be an argument of the command itself.
-  return Object.keys(command.arguments).length === 0
-    ? { command: findNamed(actions, `${name} ${action}`), args: rest }
-    : { command, args };
+  if (Object.keys(command.arguments).length > 0) return { command, args };
+  throw unknownCommand(`${name} ${action}`, actions);
 }
 
-function findNamed(commands: readonly Command[], name: string): Command {
-  const command = commands.find((candidate) => candidate.name === name);
-  if (command !== undefined) return command;
+function unknownCommand(name: string, known: readonly Pick<Command, 'name'>[]): TemperError {
   const guess = closestName(
     name,
-    commands.map((candidate) => candidate.name),
+    known.map((command) => command.name),
   );
-  throw badConfig(`unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`);
+  return badConfig(
+    `unknown command ${name}; ${guess === null ? 'see temper --help' : `did you mean temper ${guess}?`}`,
+  );
 }
 
 /** npm forwards the Ctrl-C that the terminal has sent to every process already; on a busy machine that takes a while. */

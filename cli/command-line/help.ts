@@ -16,7 +16,7 @@ export function helpOf(command: Definition & Pick<Command, 'actions'>, isWhole =
 }
 
 /** Commands under their headings. */
-export function overview(commands: readonly Definition[], version: string): string {
+export function overview(commands: readonly Pick<Definition, 'name' | 'group' | 'summary'>[], version: string): string {
   const width = Math.max(...commands.map(({ name }) => name.length));
   return [
     `temper ${version}: train LLM agents with reinforcement learning, durably`,

@@ -188,26 +188,19 @@ describe('before a command runs', () => {
     return [...new Set(files)].toSorted();
   }
 
-  test('temper --help loads definitions and flag tables, and no work', async () => {
-    const loaded = (await loadedBy('--help')).filter(
-      (file) => !/^(cli\/[\w-]+\/command|operations\/\w+)\.ts$/.test(file),
-    );
+  test.each([
+    ['--help', []],
+    ['train --help', ['cli/train/command.ts']],
+  ])('temper %s loads no other definition, and no library', async (line, definitions) => {
+    const loaded = await loadedBy(...line.split(' '));
     const packages = loaded.flatMap((file) => /^node_modules\/([^/]+)/.exec(file)?.[1] ?? []);
     // The sources of a clone are compiled while they load.
     expect([...new Set(packages)]).toEqual(['esbuild', 'tsx']);
-    const own = loaded.filter((file) => !file.startsWith('node_modules/'));
-    // Names and rules that help tells; a file more costs each call a millisecond.
-    const allowed =
-      /^(cli\/(commands|main|temper|auto\/stages|init\/templates|terminal\/output|command-line\/|planning\/(run-source|run-flag-table))|operations\/deploy\/target-flag-table|core\/|play\/connections\/providers|store\/cache-folder|workers\/(project\/|typescript|version))/;
-    expect(own.filter((file) => !allowed.test(file))).toEqual([]);
-    expect(own.length).toBeLessThan(48);
-  });
-
-  test('help of one command loads its definition alone', async () => {
-    const loaded = await loadedBy('train', '--help');
-    const definitions = loaded.filter((file) =>
-      /^(cli\/(?!command-line)[\w-]+\/command|operations\/\w+)\.ts$/.test(file),
-    );
-    expect(definitions).toEqual(['cli/train/command.ts', 'operations/flags.ts']);
+    expect(loaded.filter((file) => /^(cli\/(?!command-line)[\w-]+\/command|operations\/\w+)\.ts$/.test(file))).toEqual([
+      ...definitions,
+      'operations/flags.ts',
+    ]);
+    // A file more costs each call a millisecond.
+    expect(loaded.filter((file) => !file.startsWith('node_modules/')).length).toBeLessThan(30);
   });
 });

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { COMMAND_TABLE_FILE, generateCommandTable } from './generate-operations.ts';
 import { DEPLOY_FLAGS_FILE, generateDeployFlags } from './generate-deploy-flags.ts';
 import { FLAGS_FILE, generateFlags } from './generate-flags.ts';
 import { CONTRACT_FILE, generateContract, wireTypes } from './generate.ts';
@@ -37,7 +38,8 @@ test(
   },
 );
 
-test('the flags of runs and deployments are what the metadata of these schemas generates (else: npm run contract)', () => {
+test('tables of flags and commands are what schemas and definitions generate (else: npm run contract)', async () => {
   expect(generateFlags()).toBe(readFileSync(FLAGS_FILE, 'utf8'));
+  expect(await generateCommandTable()).toBe(readFileSync(COMMAND_TABLE_FILE, 'utf8'));
   expect(generateDeployFlags()).toBe(readFileSync(DEPLOY_FLAGS_FILE, 'utf8'));
 });

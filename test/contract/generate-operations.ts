@@ -1,6 +1,11 @@
-/** The tables of docs/commands.md that list operations, from their definitions (`npm run contract`). */
+/** The tables of docs/commands.md that list operations, and that of `temper --help`, from definitions (`npm run contract`). */
+import { fileURLToPath } from 'node:url';
+import { listCommands } from '../../cli/commands.ts';
 import { OPERATIONS } from '../../operations/index.ts';
 import { fieldsOf, isRemoteAction, type Operation } from '../../operations/operation.ts';
+import { literal } from './generate-flags.ts';
+
+export const COMMAND_TABLE_FILE = fileURLToPath(new URL('../../cli/command-table.ts', import.meta.url));
 
 const ALL = Object.entries<Operation>(OPERATIONS).toSorted(([a], [b]) => (a < b ? -1 : 1));
 const MARKER = /(<!-- operations: ([^>]+) -->\n).*?\n(?=\n)/gs;
@@ -28,4 +33,13 @@ function rowOf([key, operation]: readonly [string, Operation]): string {
   });
   const command = ['temper', operation.name, ...words].join(' ');
   return `| \`${command}\` | \`${key}\` | ${isRemoteAction(operation) ? 'UI, MCP' : '–'} | ${operation.summary} |`;
+}
+
+export async function generateCommandTable(): Promise<string> {
+  const rows = (await listCommands()).map(({ group, name, summary }) => `  ${literal({ group, name, summary })},`);
+  return `/** Generated from the definitions of commands by test/contract/generate-operations.ts; a test compares. Do not edit. */
+export const COMMAND_TABLE = [
+${rows.join('\n')}
+] as const;
+`;
 }

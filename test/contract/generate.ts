@@ -18,7 +18,7 @@ import {
   generateDeploymentPage,
 } from './generate-deploy-flags.ts';
 import { COMMANDS_PAGE, FLAGS_FILE, generateFlags, generatePage } from './generate-flags.ts';
-import { generateOperations } from './generate-operations.ts';
+import { COMMAND_TABLE_FILE, generateCommandTable, generateOperations } from './generate-operations.ts';
 import { FAILURES } from '../../core/contract/failures.ts';
 import * as engine from '../../core/contract/engine.ts';
 import * as programs from '../../core/contract/programs.ts';
@@ -152,6 +152,7 @@ function codegen(): string {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(FLAGS_FILE, generateFlags());
+  writeFileSync(COMMAND_TABLE_FILE, await generateCommandTable());
   writeFileSync(COMMANDS_PAGE, generateOperations(generatePage()));
   writeFileSync(DEPLOY_FLAGS_FILE, generateDeployFlags());
   writeFileSync(DEPLOYMENT_PAGE, generateDeploymentPage());
