@@ -1,7 +1,8 @@
 /** Attempts as a table. */
 import type { ComponentChildren } from 'preact';
 import { formatDuration, formatNumber } from '../../core/reports/format.ts';
-import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
+import type { AttemptQuery } from '../../views/api/attempt-query.ts';
+import type { AttemptRow } from '../../views/api/attempt-views.ts';
 import { USE_LABELS } from '../attempt/use-chip.tsx';
 import { pathTo, useQuery } from '../location.ts';
 import { Chip } from '../parts/small.tsx';

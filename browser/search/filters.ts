@@ -1,19 +1,7 @@
 /** Filters of the search: their names in the address are those of the API. */
+import { ATTEMPT_PARAMETERS } from '../../views/api/attempt-query.ts';
 
-export const FILTER_NAMES = [
-  'text',
-  'tool',
-  'failure',
-  'truncated',
-  'minReward',
-  'maxReward',
-  'metric',
-  'scenario',
-  'fromStep',
-  'toStep',
-  'kind',
-  'sort',
-] as const;
+export const FILTER_NAMES = Object.keys(ATTEMPT_PARAMETERS).filter((name) => name !== 'offset' && name !== 'limit');
 
 /** Those of the address, in one order, so that the same search has the same path. */
 export function filtersOf(query: URLSearchParams): string {

@@ -10,12 +10,12 @@ import * as layout from '../../store/layout.ts';
 import type { Store } from '../../store/store.ts';
 import { encodeRollouts, type CallRecord } from '../../store/records/groups/trajectories.ts';
 import { attemptOf, callOf, rolloutsOf, user } from '../store/records/made-attempt.ts';
-import type { AttemptQuery, AttemptRow } from '../../views/api/attempt-views.ts';
+import type { AttemptRow } from '../../views/api/attempt-views.ts';
 import type { AttemptIndex } from '../../views/context/context.ts';
 import { lowerInPlace } from '../../views/index/attempt-text.ts';
 import { IndexFiles } from '../../views/index/index-files.ts';
 import { openAttemptIndex } from '../../views/index/open-index.ts';
-import { parseAttemptQuery } from '../../views/api/attempt-query.ts';
+import { parseAttemptQuery, type AttemptQuery } from '../../views/api/attempt-query.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const STEPS = 6;

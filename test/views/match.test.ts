@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { AttemptQuery, AttemptRow, AttemptsView } from '../../views/api/attempt-views.ts';
-import { filterRows, parseAttemptQuery, rowMatcher } from '../../views/api/attempt-query.ts';
+import type { AttemptRow, AttemptsView } from '../../views/api/attempt-views.ts';
+import { filterRows, parseAttemptQuery, rowMatcher, type AttemptQuery } from '../../views/api/attempt-query.ts';
 import { BestMatches } from '../../views/index/search-files.ts';
 
 const ROW: AttemptRow = {

@@ -1,31 +1,10 @@
 /** The query of a search over attempts: its parameters, which rows it asks for, and their order. The same for `temper ui` and its export. Pure. */
 import { badConfig } from '../../core/contract/failures.ts';
-import type { AttemptQuery, AttemptRow, AttemptsView } from './attempt-views.ts';
+import type { AttemptRow, AttemptsView } from './attempt-views.ts';
 import { readChoice, readCount, readFlag, readQueryNumber, readQueryText } from './query.ts';
 
 const MOST_ROWS = 500;
 export const DEFAULT_LIMIT = 100;
-
-/** Throws BadConfig for a wrong parameter. */
-export function parseAttemptQuery(query: URLSearchParams): AttemptQuery {
-  const asked: { [Name in keyof AttemptQuery]: AttemptQuery[Name] | undefined } = {
-    text: readQueryText(query, 'text'),
-    tool: readQueryText(query, 'tool'),
-    failure: readQueryText(query, 'failure'),
-    truncated: readFlag(query, 'truncated'),
-    minReward: readQueryNumber(query, 'minReward'),
-    maxReward: readQueryNumber(query, 'maxReward'),
-    metric: readQueryText(query, 'metric'),
-    scenario: readQueryText(query, 'scenario'),
-    fromStep: readCount(query, 'fromStep'),
-    toStep: readCount(query, 'toStep'),
-    kind: readChoice(query, 'kind', ['train', 'eval'] as const),
-    sort: readChoice(query, 'sort', Object.keys(ORDERS) as (keyof typeof ORDERS)[]),
-    offset: readCount(query, 'offset'),
-    limit: readCount(query, 'limit', MOST_ROWS),
-  };
-  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
-}
 
 type Matches = (row: AttemptRow) => boolean;
 
@@ -85,7 +64,50 @@ export const ORDERS = {
   '-tokens': byNumber(({ sampledTokens }) => sampledTokens, -1),
   turns: byNumber(({ turns }) => turns, 1),
   '-turns': byNumber(({ turns }) => turns, -1),
-} as const satisfies Record<NonNullable<AttemptQuery['sort']>, Compare>;
+} as const satisfies Record<string, Compare>;
+
+type Read<T> = (query: URLSearchParams, name: string) => T | undefined;
+
+const oneOf =
+  <T extends string>(choices: readonly T[]): Read<T> =>
+  (query, name) =>
+    readChoice(query, name, choices);
+
+/** Each with its meaning. Filters must all match. */
+const PARAMETERS = {
+  text: ['text in a message, in any case', readQueryText],
+  tool: ['name of a tool that was called', readQueryText],
+  failure: ['any, or a type of failure', readQueryText],
+  truncated: ['true or false', readFlag],
+  minReward: ['smallest reward', readQueryNumber],
+  maxReward: ['largest reward', readQueryNumber],
+  metric: ['metric, operator and number: moves<3', readQueryText],
+  scenario: ['id of the scenario', readQueryText],
+  fromStep: ['first step', readCount],
+  toStep: ['last step', readCount],
+  kind: ['train or eval', oneOf(['train', 'eval'])],
+  sort: [
+    'newest, oldest, reward, tokens, turns; with - before it the largest first',
+    oneOf(Object.keys(ORDERS) as (keyof typeof ORDERS)[]),
+  ],
+  offset: ['rows to skip', readCount],
+  limit: [`rows to answer, at most ${MOST_ROWS}`, (query, name) => readCount(query, name, MOST_ROWS)],
+} as const satisfies Record<string, readonly [meaning: string, read: Read<unknown>]>;
+
+type Parameters = typeof PARAMETERS;
+
+/** Query of `runs/RUN/attempts`. */
+export type AttemptQuery = { readonly [Name in keyof Parameters]?: NonNullable<ReturnType<Parameters[Name][1]>> };
+
+export const ATTEMPT_PARAMETERS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(PARAMETERS).map(([name, [meaning]]) => [name, meaning]),
+);
+
+/** Throws BadConfig for a wrong parameter. */
+export function parseAttemptQuery(query: URLSearchParams): AttemptQuery {
+  const asked = Object.entries(PARAMETERS).map(([name, [, read]]) => [name, read(query, name)] as const);
+  return Object.fromEntries(asked.filter(([, value]) => value !== undefined));
+}
 
 /** A search over rows alone, as of an export: texts of messages are in no row. */
 export function filterRows(view: AttemptsView, query: AttemptQuery): AttemptsView {

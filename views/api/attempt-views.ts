@@ -27,29 +27,6 @@ export interface AttemptRow {
   readonly use: GroupResult['use'] | 'eval' | 'replay';
 }
 
-/** Query of `runs/RUN/attempts`: filters that all must match. */
-export interface AttemptQuery {
-  /** Text in a message, in any case. */
-  readonly text?: string;
-  readonly tool?: string;
-  /** `any`, or a type such as AgentFailed. */
-  readonly failure?: string;
-  readonly truncated?: boolean;
-  readonly minReward?: number;
-  readonly maxReward?: number;
-  /** `winRate>=0.5`, `moves<3`: metric, operator, number. */
-  readonly metric?: string;
-  readonly scenario?: string;
-  readonly fromStep?: number;
-  readonly toStep?: number;
-  readonly kind?: 'train' | 'eval';
-  readonly sort?: 'newest' | 'oldest' | 'reward' | '-reward' | 'tokens' | '-tokens' | 'turns' | '-turns';
-  /** 0-based. */
-  readonly offset?: number;
-  /** At most 500, default 100. */
-  readonly limit?: number;
-}
-
 /** `runs/RUN/attempts?…` */
 export interface AttemptsView {
   readonly total: number;

@@ -1,6 +1,7 @@
 /** The sources of every view. */
 import type { Store } from '../../store/store.ts';
-import type { AttemptQuery, AttemptsView, IndexProgress } from '../api/attempt-views.ts';
+import type { AttemptQuery } from '../api/attempt-query.ts';
+import type { AttemptsView, IndexProgress } from '../api/attempt-views.ts';
 
 /** Of the runs themselves, without what their attempts said. */
 export interface RunContext {

@@ -10,7 +10,8 @@ import { runKey, evalRolloutsKey, evalTimesKey, groupTimesKey, rolloutsKey } fro
 import { readAllChanges } from '../../store/records/runs/lineage.ts';
 import { readStored, RunFileSchema, TimesFileSchema } from '../../store/records/file-schemas.ts';
 import type { Store } from '../../store/store.ts';
-import type { AttemptQuery, AttemptsView, IndexProgress, AttemptRow } from '../api/attempt-views.ts';
+import type { AttemptQuery } from '../api/attempt-query.ts';
+import type { AttemptsView, IndexProgress, AttemptRow } from '../api/attempt-views.ts';
 import { findUnread, type Unread, type UnreadGroup } from './find-groups.ts';
 import { groupKey, IndexFiles, IndexTaken, type IndexWriter } from './index-files.ts';
 import { searchFiles } from './search-files.ts';

@@ -8,8 +8,9 @@ import {
   ORDERS,
   type Compare,
   parseAttemptQuery,
+  type AttemptQuery,
 } from '../api/attempt-query.ts';
-import type { AttemptQuery, AttemptRow, AttemptsView } from '../api/attempt-views.ts';
+import type { AttemptRow, AttemptsView } from '../api/attempt-views.ts';
 import { lowerInPlace } from './attempt-text.ts';
 import type { IndexedRow, IndexFiles, LoggedGroup } from './index-files.ts';
 import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';

@@ -1,4 +1,5 @@
 /** Every view by its path below `/api/`: what `temper ui` serves and exports, and `temper mcp` offers. */
+import { ATTEMPT_PARAMETERS } from '../api/attempt-query.ts';
 import type { ViewContext } from '../context/context.ts';
 import { viewCurve } from '../runs/curve.ts';
 import { viewAgreement } from '../runs/agreement.ts';
@@ -88,22 +89,7 @@ export const VIEW_ROUTES: readonly ViewRoute[] = [
   {
     path: 'runs/:run/attempts',
     about: 'Attempts that match all filters.',
-    query: {
-      text: 'text in a message, in any case',
-      tool: 'name of a tool that was called',
-      failure: 'any, or a type of failure',
-      truncated: 'true or false',
-      minReward: 'smallest reward',
-      maxReward: 'largest reward',
-      metric: 'metric, operator and number: moves<3',
-      scenario: 'id of the scenario',
-      fromStep: 'first step',
-      toStep: 'last step',
-      kind: 'train or eval',
-      sort: 'newest, oldest, reward, tokens, turns; with - before it the largest first',
-      offset: 'rows to skip',
-      limit: 'rows to answer, at most 500',
-    },
+    query: ATTEMPT_PARAMETERS,
     answer: (context, parts, query) => searchAttempts(context, part(parts, 'run'), query),
   },
   {

@@ -11,7 +11,7 @@ import {
   WATCHED_STEPS,
   type TrainingWarning,
 } from '../../core/reports/training-warnings.ts';
-import type { AttemptQuery } from '../api/attempt-views.ts';
+import type { AttemptQuery } from '../api/attempt-query.ts';
 import type { Advisory } from '../api/run-views.ts';
 
 /** `look`: the attempts to look at. */
