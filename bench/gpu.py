@@ -1,5 +1,5 @@
 """`npm run bench -- gpu`: on a machine with a GPU, whether the GPU worker computes there what it computes on a CPU, how
-fast, and in how much memory. It needs torch, transformers, peft and the GPU worker's smaller packages; no network, no
+fast, and in how much memory. It needs torch, transformers and the GPU worker's smaller packages; no network, no
 Temporal, no weights.
 
     PYTHONPATH=gpu-worker python3 bench/gpu.py [--parts NAME,NAME] [--seconds 360] [--device cuda] [--small]

@@ -18,7 +18,7 @@ MODULES = ("engine.embedded.engine", "training.step", "training.trainer", "proce
 
 
 def machine(bench: Bench) -> None:
-    names = ("torch", "transformers", "peft")
+    names = ("torch", "transformers")
     bench.tell("versions", f"Python {sys.version.split()[0]}, " + ", ".join(f"{n} {version(n)}" for n in names))
     missing = []
     for name in MODULES:

@@ -185,7 +185,7 @@ def tests(bench: Bench) -> None:
 
 def ranks(bench: Bench) -> None:
     """A process of the trainer's fork server, while this one computes on the same GPU."""
-    multiprocessing.set_forkserver_preload(["temper_gpu.process.ranks", "temper_gpu.training.peft_alone"])
+    multiprocessing.set_forkserver_preload(["temper_gpu.process.ranks"])
     forkserver.ensure_running()
     context = multiprocessing.get_context("forkserver")
     here, there = context.Pipe()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import peft  # noqa: F401  (before the measurement begins)
 import torch
 from transformers import (
     AutoTokenizer,

@@ -1,4 +1,4 @@
-/** TRL beside the packages of the GPU worker, which bring PyTorch, transformers and PEFT for both. */
+/** TRL beside the packages of the GPU worker and its tests, which bring PyTorch, transformers and PEFT for both. */
 import { delimiter, join } from 'node:path';
 import { installPackages } from '../../test/run/packages.ts';
 import { GPU_WORKER_FOLDER } from '../../workers/project/folders.ts';

@@ -11,8 +11,13 @@ export const ADAPTERS: readonly Mutant[] = [
       'None',
     ],
   ]),
-  ...breaking('gpu-worker/temper_gpu/training/lora_product.py', 'gpu-worker/tests/training/test_lora_options.py', [
-    ['in one node, the gradient of B is not scaled', '(grad_MO.T @ low_MR).mul_(ctx.scale)', 'grad_MO.T @ low_MR'],
+  ...breaking('gpu-worker/temper_gpu/training/lora_layers.py', 'gpu-worker/tests/training/test_lora_options.py', [
+    ['in one node, the gradient of B is not scaled', 'low_MR).mul_(ctx.scale)', 'low_MR)'],
+    [
+      "DoRA's norms are those of the frozen weights",
+      'adapted_norms(self.frozen.weight, self.a_RI, self.b_OR, self._scale)',
+      'adapted_norms(self.frozen.weight, self.a_RI, self.b_OR, 0)',
+    ],
   ]),
   ...breaking('gpu-worker/temper_gpu/training/policy.py', 'gpu-worker/tests/training/test_lora_options.py', [
     ['every step drops the same inputs', 'self._dropout_seed.encode() + ', ''],

@@ -5,7 +5,7 @@ export const CUDA: readonly Mutant[] = [
   ...breaking('gpu-worker/temper_gpu/training/tree_attention.py', 'gpu-worker/tests/cuda/test_trainer.py', [
     ['a kept mask loses its heads', 'partial(_as_view, make, tensor.size(), tensor.stride())', 'make'],
   ]),
-  ...breaking('gpu-worker/temper_gpu/training/lora_parameters.py', 'gpu-worker/tests/cuda/test_trainer.py', [
+  ...breaking('gpu-worker/temper_gpu/training/lora_layers.py', 'gpu-worker/tests/cuda/test_trainer.py', [
     ['adapters of halves are computed beside their layers in float32', 'return device.type == "cuda"', 'return False'],
   ]),
   ...breaking('gpu-worker/temper_gpu/engine/embedded/distribution.py', 'gpu-worker/tests/cuda/test_engine.py', [

@@ -34,17 +34,7 @@ export interface PythonOptions extends InstallOptions {
 }
 
 export const TORCH_LOCKS = ['requirements-torch.lock', 'requirements-torch-cpu.lock'] as const;
-const NEEDED = [
-  'torch',
-  'transformers',
-  'peft',
-  'safetensors',
-  'temporalio',
-  'starlette',
-  'uvicorn',
-  'orjson',
-  'uvloop',
-];
+const NEEDED = ['torch', 'transformers', 'safetensors', 'temporalio', 'starlette', 'uvicorn', 'orjson', 'uvloop'];
 /** Modules that the GPU worker imports, too: loaded once, they are kept compiled in the environment. */
 const SLOW_TO_COMPILE = ['transformers.modeling_utils', 'torch._dynamo'];
 

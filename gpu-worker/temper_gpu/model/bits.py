@@ -2,9 +2,6 @@
 
 import logging
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -13,8 +10,6 @@ from temper_gpu.failures import TemperError
 NAME, REQUIREMENT = "bitsandbytes", "bitsandbytes==0.50.2"
 # Warns on import about a kernel that nothing here uses.
 _NOISY = "bitsandbytes.backends.cpu.ops"
-# Whoever hides it hides it from all threads.
-_importing = threading.RLock()
 
 
 @cache
@@ -24,8 +19,7 @@ def import_bitsandbytes(option: str) -> Any:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        with _importing:
-            import bitsandbytes
+        import bitsandbytes
     except (ImportError, OSError, RuntimeError) as error:
         raise TemperError(
             "BadConfig",
@@ -35,18 +29,3 @@ def import_bitsandbytes(option: str) -> Any:
     finally:
         logger.setLevel(level)
     return bitsandbytes
-
-
-@contextmanager
-def without_bitsandbytes() -> Iterator[None]:
-    """Hides bitsandbytes from imports inside, unless it has been imported already."""
-    modules: dict[str, Any] = sys.modules
-    with _importing:
-        if NAME in modules:
-            yield
-            return
-        modules[NAME] = None
-        try:
-            yield
-        finally:
-            del modules[NAME]

@@ -2,7 +2,7 @@
 
 In float32 on a CPU the engine merges an adapter into the frozen weights. Elsewhere it stays beside them (`LoraLinear`).
 Below float32 it has to: the type's last place is larger than what a few steps change, and a merge would round most of
-it away. The trainer's modules are PEFT's (training/policy.py).
+it away. The trainer's layers are in training/lora_layers.py.
 
 Shapes: M tokens, I inputs, O outputs, R rank.
 """
@@ -129,7 +129,11 @@ def _gains(adapter: Adapter, module: str, weight: Tensor) -> Tensor | None:
     if magnitudes_O is None:
         return None
     a_RI, b_OR = (factor.to(weight.device) for factor in _factors(adapter, module))
-    return magnitudes_O.float().to(weight.device) / row_norms(weight.float() + adapter.scale * (b_OR @ a_RI))
+    return magnitudes_O.float().to(weight.device) / adapted_norms(weight, a_RI, b_OR, adapter.scale)
+
+
+def adapted_norms(weight: Tensor, a_RI: Tensor, b_OR: Tensor, scale: float) -> Tensor:
+    return row_norms(weight.float() + scale * (b_OR @ a_RI))
 
 
 def row_norms(weight: Tensor) -> Tensor:

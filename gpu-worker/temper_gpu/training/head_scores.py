@@ -52,7 +52,7 @@ def _score_plainly(
 
 
 def is_frozen(head: Any) -> bool:
-    """Whether a head is a product with weights that do not train, and nothing else. PEFT's layers have other types."""
+    """Whether a head is a product with weights that do not train, and nothing else. Adapted layers have other types."""
     return type(head) is nn.Linear and head.bias is None and not head.weight.requires_grad
 
 

@@ -111,7 +111,7 @@ def ranks_fingerprint(num_ranks: int) -> dict[str, str | int]:
 
 @cache
 def _libraries() -> dict[str, str]:
-    return {name: version(name) for name in ("torch", "transformers", "peft")}
+    return {name: version(name) for name in ("torch", "transformers")}
 
 
 @cache

@@ -32,9 +32,9 @@ def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None, dtype
     """Estimates, rather high, what the backward pass keeps of one token (7 billion parameters in bfloat16 on an H200:
     6.06 MB measured, 6.1 estimated). Each linear layer keeps its input and its output; shared inputs count repeatedly,
     which covers the norms before them. Half of the widening layers have an activation behind them. Norms of heads keep
-    float32 inputs. Each expert of a token keeps its outputs. Dropout adds a mask and the masked input; DoRA reads
-    float32 inputs and keeps two results. In full fine-tuning a norm also keeps its result. `dtype` is that of the
-    computation; an outline of a model may have another one."""
+    float32 inputs. Each expert of a token keeps its outputs. Dropout adds a mask and the masked input, DoRA two
+    results in float32. In full fine-tuning a norm also keeps its result. `dtype` is that of the computation; an outline
+    of a model may have another one."""
     size = dtype.itemsize
     has_dora, has_dropout = (False, False) if lora is None else (lora.dora, lora.dropout > 0)
     layers = [layer for _, layer in adapted_layers(model, target_modules(model, None))]
@@ -42,7 +42,7 @@ def saved_bytes_per_token(model: PreTrainedModel, lora: LoraConfig | None, dtype
         head = model.get_output_embeddings()
         layers = [module for module in model.modules() if isinstance(module, nn.Linear) and module is not head]
     linear = sum(
-        (4 if has_dora else size) * (3 if has_dropout else 1) * layer.in_features
+        (3 if has_dropout else 1) * size * layer.in_features
         + (_times_written(layer) * size + (8 if has_dora else 0)) * layer.out_features
         for layer in layers
     )

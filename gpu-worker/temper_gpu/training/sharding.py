@@ -39,7 +39,6 @@ class ShardedBase:
         self._device = device
         self._decoder: Any = model.get_decoder()
         self._has_run = False
-        _make_room_for_adapter(model, device)
         incoming = _Incoming(model, ranks, device)
         with _mesh(ranks, device) as mesh:
             shard = _Sharder(mesh, ranks, incoming)
@@ -171,14 +170,6 @@ def _frozen(module: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
 def _is_one(embedding: nn.Embedding, head: nn.Linear) -> bool:
     """Compares addresses on rank 0. Tensors without numbers have none."""
     return not embedding.weight.is_meta and embedding.weight.data_ptr() == head.weight.data_ptr()
-
-
-def _make_room_for_adapter(model: nn.Module, device: torch.device) -> None:
-    """Allocates the adapter without values: a checkpoint brings them."""
-    for owner in list(model.modules()):
-        for name, parameter in list(owner.named_parameters(recurse=False)):
-            if parameter.requires_grad:
-                setattr(owner, name, nn.Parameter(torch.zeros_like(parameter, device=device)))
 
 
 @contextmanager

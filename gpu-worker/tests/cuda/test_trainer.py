@@ -15,7 +15,7 @@ from temper_gpu.model.four_bit import pack_layers
 from temper_gpu.model.models import BaseModel
 from temper_gpu.training.groups import Group
 from temper_gpu.training.inputs import StepInputs
-from temper_gpu.training.lora_parameters import joins_halves
+from temper_gpu.training.lora_layers import joins_halves
 from temper_gpu.training.metrics import Metrics
 from temper_gpu.training.optimizers import OptimizerKind, initial_optimizer_tensors
 from temper_gpu.training.platform import repeatable

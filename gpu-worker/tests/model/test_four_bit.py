@@ -128,7 +128,7 @@ def test_models_that_hardly_anything_is_packed_of_are_refused(
         library.get("mine")
 
 
-LORA: dict[str, dict[str, Any]] = {"plain": {}, "dora": {"dora": True}, "dropout": {"dropout": 0.25}}
+LORA: dict[str, dict[str, Any]] = {"plain": {}, "dora": {"dora": True}, "both": {"dora": True, "dropout": 0.25}}
 
 
 def gradients(base: BaseModel, options: dict[str, Any]) -> dict[str, Tensor]:
@@ -158,8 +158,7 @@ def test_an_adapter_trains_beside_packed_weights_as_beside_the_same_numbers_whol
         assert torch.equal(gradient, expected[name]), name
 
 
-# With DoRA, PEFT makes matrices of these shapes for a moment, in every pass.
-@pytest.mark.parametrize("kind", ["plain", "dropout"])
+@pytest.mark.parametrize("kind", LORA)
 def test_the_backward_pass_keeps_no_unpacked_weight(kind: str):
     base = packed(tiny_base())
     shapes = {weight.shape for weight in base.packed.values()}

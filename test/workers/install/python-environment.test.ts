@@ -151,11 +151,11 @@ it('adds the tools of the tests once', async () => {
 
 it('takes TEMPER_PYTHON as it is, and says what it lacks', async () => {
   programs.add('mine', `console.log('missing:');`);
-  programs.add('bare', `console.log('missing: torch peft');`);
+  programs.add('bare', `console.log('missing: torch transformers');`);
   const path = (name: string) => join(programs.folder, 'bin', name);
   expect(await open({ TEMPER_PYTHON: path('mine') })).toEqual({ python: path('mine'), folder: null });
   await expect(open({ TEMPER_PYTHON: path('bare') })).rejects.toThrow(
-    /must have all packages installed, but lacks torch peft; install them or unset it/,
+    /must have all packages installed, but lacks torch transformers; install them or unset it/,
   );
   await expect(open({ TEMPER_PYTHON: path('none') })).rejects.toThrow(/cannot be run; correct or unset it/);
   // It lacks whatever it is asked for.

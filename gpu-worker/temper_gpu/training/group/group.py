@@ -56,7 +56,7 @@ Enter = Callable[[RankSettings, int, Path, Connection], None]
 
 def prepare(enter: Enter) -> None:
     """Starts to import what ranks need, so that the first group starts at once."""
-    multiprocessing.set_forkserver_preload([enter.__module__, "temper_gpu.training.peft_alone"])
+    multiprocessing.set_forkserver_preload([enter.__module__])
     forkserver.ensure_running()
 
 
