@@ -27,7 +27,7 @@ from temper_gpu.model.hub import DESCRIPTION, FILES, LEFT_OUT, OnProgress, Snaps
 # Allowed file names: none that could lead outside the folder, or is hidden.
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 MD5 = re.compile("[0-9a-f]{32}")
-# The folder's list of files, with hashes once all of them are there.
+# The folder's list of files, and whether all of them are there.
 CONTENTS = ".temper.json"
 AT_ONCE = 8
 
@@ -132,42 +132,26 @@ def _folder(pin: str) -> Path:
 
 
 def _is_complete(pin: str) -> bool:
-    files, folder = _read_contents(pin), _folder(pin)
+    noted, folder = _read_contents(pin), _folder(pin)
     try:
-        return bool(files) and all(
-            file["sha256"] and (folder / name).stat().st_size == file["num_bytes"] for name, file in files.items()
-        )
+        files = noted["files"].items()
+        return noted.get("is_whole", False) and all((folder / name).stat().st_size == size for name, (size, _) in files)
     except FileNotFoundError:
         return False
 
 
-def _read_contents(pin: str) -> dict[str, dict[str, Any]]:
-    """Contents by file name; empty before the first download."""
+def _read_contents(pin: str) -> dict[str, Any]:
     try:
-        return json.loads((_folder(pin) / CONTENTS).read_bytes())["files"]
+        return json.loads((_folder(pin) / CONTENTS).read_bytes())
     except (FileNotFoundError, ValueError):
-        return {}
+        return {"files": {}}
 
 
 def _note_contents(listing: Listing, is_whole: bool) -> None:
-    """Writes a list of files with hashes, for comparisons by hand. Manifests have the hash of the weights."""
-    folder = _folder(listing.pin)
-    files = {
-        file.name: {
-            "num_bytes": file.num_bytes,
-            "etag": file.etag,
-            "sha256": _sha256(folder / file.name) if is_whole else None,
-        }
-        for file in listing.files
-    }
-    partial = folder / f"{CONTENTS}.partial"
-    partial.write_text(json.dumps({"place": listing.place, "files": files}, indent=1))
-    partial.replace(folder / CONTENTS)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    files = {file.name: (file.num_bytes, file.etag) for file in listing.files}
+    partial = _folder(listing.pin) / f"{CONTENTS}.partial"
+    partial.write_text(json.dumps({"is_whole": is_whole, "files": files}, indent=1))
+    partial.replace(partial.with_suffix(""))
 
 
 def _list(client: Any, model: S3Model) -> Listing:
@@ -312,8 +296,8 @@ def _explain(model: S3Model, verb: str, error: Exception) -> TemperError:
 
 def _changed(model: S3Model, listing: Listing) -> TemperError:
     """Names what changed, if this host has the earlier listing."""
-    before = {name: (file["num_bytes"], file["etag"]) for name, file in _read_contents(model.pin or "").items()}
-    now = {file.name: (file.num_bytes, file.etag) for file in listing.files}
+    before: dict[str, list[Any]] = _read_contents(model.pin or "")["files"]
+    now = {file.name: [file.num_bytes, file.etag] for file in listing.files}
     others = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     difference = f" ({', '.join(others)} changed)" if before else ""
     reason = f"its objects are others than those that the run began with{difference}"
