@@ -10,7 +10,7 @@ from temper_gpu.failures import TemperError
 from temper_gpu.server.answer_text import Reading
 from temper_gpu.server.bodies import flag, require, shown, whole
 from temper_gpu.server.prompts import THOUGHTS, Prompts
-from temper_gpu.server.sampling import MAX_TOP_LOGPROBS, Sampled, Sampling, sampled_of, text_of
+from temper_gpu.server.sampling import MAX_TOP_LOGPROBS, Sampled, Sampling, text_of
 from temper_gpu.server.template_kwargs import TemplateKwargs, parse_template_kwargs
 from temper_gpu.server.tool_calls import call_message
 from temper_gpu.server.tool_choice import ToolChoice, parse_tool_choice, parse_tools
@@ -115,37 +115,6 @@ def stops_of(request: ChatRequest, end_of_call: str) -> tuple[str, ...]:
     return (*request.stop, end_of_call) if ends_with_call else request.stop
 
 
-def reading_of(request: ChatRequest, prompts: Prompts, prompt_ids: tuple[int, ...]) -> Reading:
-    tool_choice = request.tool_choice if request.parses_calls else None
-    is_thinking = prompts.is_thinking(prompt_ids)
-    return Reading(prompts, request, tool_choice, request.separate_reasoning, is_thinking)
-
-
-def chat_response(
-    request: ChatRequest,
-    prompt_ids: tuple[int, ...],
-    generations: list[Generation],
-    prompts: Prompts,
-    adapter_sha256: str | None,
-    request_id: str,
-) -> dict[str, Any]:
-    reading = reading_of(request, prompts, prompt_ids)
-    response: dict[str, Any] = {
-        "id": f"chatcmpl-{request_id}",
-        "object": "chat.completion",
-        "created": 0,
-        "model": request.model,
-        "choices": [
-            choice(request, index, generation, reading, request_id) for index, generation in enumerate(generations)
-        ],
-        "usage": chat_usage(prompt_ids, generations, reading),
-        "adapter_sha256": adapter_sha256,
-    }
-    if request.return_token_ids:
-        response["prompt_token_ids"] = prompt_ids
-    return response
-
-
 def usage(prompts: list[tuple[int, ...]], generations: list[Generation]) -> dict[str, int]:
     prompt_tokens = sum(map(len, prompts))
     completion_tokens = sum(len(generation.token_ids) for generation in generations)
@@ -160,21 +129,6 @@ def chat_usage(prompt_ids: tuple[int, ...], generations: list[Generation], readi
     num_thought = sum(reading.num_thought_tokens(generation.token_ids) for generation in generations)
     details = {"completion_tokens_details": {"reasoning_tokens": num_thought}} if num_thought else {}
     return {**usage([prompt_ids], generations), **details}
-
-
-def choice(
-    request: ChatRequest, index: int, generation: Generation, reading: Reading, request_id: str
-) -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "index": index,
-        **written(generation, reading, f"{request_id}-{index}"),
-        "logprobs": None,
-    }
-    if request.logprobs:
-        answer["logprobs"] = {"content": logprob_entries(reading.prompts, sampled_of(generation)), "refusal": None}
-    if request.return_token_ids:
-        answer["token_ids"] = generation.token_ids
-    return answer
 
 
 def logprob_entries(prompts: Prompts, tokens: list[Sampled]) -> list[dict[str, Any]]:

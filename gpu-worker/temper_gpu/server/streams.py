@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import orjson
 
 from temper_gpu.engine.interface import Generation
-from temper_gpu.server.answer_text import UNFINISHED
-from temper_gpu.server.chat import ChatRequest, chat_response, chat_usage, choice, logprob_entries, reading_of
+from temper_gpu.server.answer_text import UNFINISHED, Reading
+from temper_gpu.server.chat import ChatRequest, chat_usage, logprob_entries, written
 from temper_gpu.server.prompts import THOUGHTS, Prompts
 from temper_gpu.server.sampling import Sampled, Sampling, sampled_of
 
@@ -109,7 +109,9 @@ class ChatWriter:
         self._request = request
         self._prompts = prompts
         self._prompt_ids = prompt_ids
-        self._reading = reading_of(request, prompts, prompt_ids)
+        tool_choice = request.tool_choice if request.parses_calls else None
+        is_thinking = prompts.is_thinking(prompt_ids)
+        self._reading = Reading(prompts, request, tool_choice, request.separate_reasoning, is_thinking)
         self._adapter = adapter
         self._request_id = request_id
         self._head = {
@@ -121,8 +123,10 @@ class ChatWriter:
         self._choices = [ChoiceSoFar(request, prompts.decode) for _ in range(request.n)]
 
     def whole(self, generations: list[Generation]) -> dict[str, Any]:
-        given = (self._request, self._prompt_ids, generations, self._prompts, self._adapter, self._request_id)
-        return chat_response(*given)
+        choices = [self._choice(index, generation) for index, generation in enumerate(generations)]
+        usage = {"usage": chat_usage(self._prompt_ids, generations, self._reading), "adapter_sha256": self._adapter}
+        prompt = {"prompt_token_ids": self._prompt_ids} if self._request.return_token_ids else {}
+        return {**self._head, "object": "chat.completion", "choices": choices, **usage, **prompt}
 
     def begin(self) -> Iterator[dict[str, Any]]:
         told: dict[str, Any] = {"adapter_sha256": self._adapter}
@@ -142,7 +146,7 @@ class ChatWriter:
     def end(self, index: int, generation: Generation) -> Iterator[dict[str, Any]]:
         so_far = self._choices[index]
         rest = so_far.rest(generation)
-        answer = choice(self._request, index, generation, self._reading, self._request_id)
+        answer = self._choice(index, generation)
         message = answer["message"]
         delta = so_far.new_of(message.get(THOUGHTS, ""), message["content"] or "")
         if delta or (rest and (self._request.logprobs or self._request.return_token_ids)):
@@ -157,6 +161,18 @@ class ChatWriter:
     def used(self, generations: list[Generation]) -> dict[str, Any]:
         return {**self._head, "choices": [], "usage": chat_usage(self._prompt_ids, generations, self._reading)}
 
+    def _choice(self, index: int, generation: Generation) -> dict[str, Any]:
+        message = written(generation, self._reading, f"{self._request_id}-{index}")
+        return {"index": index, **message, **self._details(sampled_of(generation))}
+
+    def _details(self, tokens: list[Sampled]) -> dict[str, Any]:
+        entries = logprob_entries(self._prompts, tokens) if self._request.logprobs and tokens else None
+        token_ids = [token.token_id for token in tokens]
+        return {
+            "logprobs": None if entries is None else {"content": entries, "refusal": None},
+            **({"token_ids": token_ids} if self._request.return_token_ids else {}),
+        }
+
     def _call(self, index: int, number: int, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
         function = call["function"]
         begun = {"index": number, **call, "function": {"name": function["name"], "arguments": ""}}
@@ -164,9 +180,6 @@ class ChatWriter:
             yield self._chunk(index, {"tool_calls": [delta]}, [])
 
     def _chunk(self, index: int, delta: dict[str, Any], tokens: list[Sampled]) -> dict[str, Any]:
-        told: dict[str, Any] = {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
-        if self._request.logprobs and tokens:
-            told["logprobs"] = {"content": logprob_entries(self._prompts, tokens), "refusal": None}
-        if self._request.return_token_ids:
-            told["token_ids"] = [token.token_id for token in tokens]
+        details = self._details(tokens)
+        told = {"index": index, "delta": delta, "logprobs": None, "finish_reason": None, **details}
         return {**self._head, "choices": [told], **({"usage": None} if self._request.with_usage else {})}

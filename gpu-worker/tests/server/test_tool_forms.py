@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from temper_gpu.engine.interface import Generation
-from temper_gpu.server.chat import ChatRequest, chat_response
+from temper_gpu.server.chat import ChatRequest
 from temper_gpu.server.harmony import HARMONY_TOOLS
 from temper_gpu.server.prompts import Prompts
 from temper_gpu.server.streams import ChatWriter
@@ -112,7 +112,7 @@ def parse(**changes: Any) -> ChatRequest:
 def answer(prompts: Prompts, text: str, request: ChatRequest, prompt_ids: tuple[int, ...] = (1,)) -> dict[str, Any]:
     token_ids = prompts.tokenise(text)
     generation = Generation(token_ids, [0.0] * len(token_ids), "stop")
-    [choice] = chat_response(request, prompt_ids, [generation], prompts, None, "id")["choices"]
+    [choice] = ChatWriter(request, prompt_ids, prompts, None, "id").whole([generation])["choices"]
     return choice
 
 
@@ -285,12 +285,12 @@ def test_tokens_of_thoughts_are_counted(text: str, before_answer: str):
     token_ids = prompts.tokenise(text)
     generation = Generation(token_ids, [0.0] * len(token_ids), "stop")
     request = parse(tools=None)
-    used = chat_response(request, (1,), [generation, generation], prompts, None, "id")["usage"]
+    used = ChatWriter(request, (1,), prompts, None, "id").whole([generation, generation])["usage"]
     num_thought = 2 * len(prompts.tokenise(before_answer))
     assert used.get("completion_tokens_details", {"reasoning_tokens": 0}) == {"reasoning_tokens": num_thought}
     assert used["completion_tokens"] == 2 * len(token_ids)
     assert ChatWriter(request, (1,), prompts, None, "id").used([generation, generation])["usage"] == used
-    left = chat_response(parse(tools=None, separate_reasoning=False), (1,), [generation], prompts, None, "id")
+    left = ChatWriter(parse(tools=None, separate_reasoning=False), (1,), prompts, None, "id").whole([generation])
     assert "completion_tokens_details" not in left["usage"]
 
 

@@ -7,8 +7,9 @@ import pytest
 from temper_gpu.engine.interface import Generation
 from temper_gpu.failures import TemperError
 from temper_gpu.model.detokenizer import Detokenizer, stop_check
-from temper_gpu.server.chat import ChatRequest, chat_response, stops_of
+from temper_gpu.server.chat import ChatRequest, stops_of
 from temper_gpu.server.prompts import Prompts, plain_message
+from temper_gpu.server.streams import ChatWriter
 from temper_gpu.server.tool_choice import ToolChoice
 from tests.failing import failing
 from tests.server.templates import (
@@ -45,7 +46,7 @@ def answer(prompts: Prompts, text: str, request: ChatRequest, finish_reason: Any
     """What is answered where the model samples this text."""
     token_ids = prompts.tokenise(text + ("<|end|>" if finish_reason == "stop" else ""))
     generation = Generation(token_ids, [0.0] * len(token_ids), finish_reason)
-    [choice] = chat_response(request, (1,), [generation], prompts, None, "id")["choices"]
+    [choice] = ChatWriter(request, (1,), prompts, None, "id").whole([generation])["choices"]
     return choice
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from temper_gpu.engine.interface import Generation
-from temper_gpu.server.chat import ChatRequest, chat_response
+from temper_gpu.server.chat import ChatRequest
 from temper_gpu.server.prompts import Prompts
+from temper_gpu.server.streams import ChatWriter
 from temper_gpu.training.groups import Attempt, Call, Group
 from temper_gpu.training.metrics import batch_metrics
 from temper_gpu.training.rows import Rows, build_rows
@@ -32,7 +33,7 @@ def played(prompts: Prompts, texts: list[str], **asked: Any) -> Iterator[Call]:
         logprobs = [-0.01 * (turn + 1)] * len(token_ids)
         yield Call(list(prompt), token_ids, logprobs, 1.0, None)
         generation = Generation(token_ids, logprobs, "stop")
-        [choice] = chat_response(request, prompt, [generation], prompts, None, f"{turn}")["choices"]
+        [choice] = ChatWriter(request, prompt, prompts, None, f"{turn}").whole([generation])["choices"]
         message = choice["message"]
         results = [{"role": "tool", "tool_call_id": call["id"], "content": "next"} for call in message["tool_calls"]]
         messages = [*messages, message, *results]
