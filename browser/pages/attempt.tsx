@@ -1,13 +1,13 @@
 /** One attempt: its conversation or its tokens, times, numbers, and the record as it is stored. */
 import { useCallback, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
+import { formatGroupId, parseAttemptId } from '../../core/names/attempt-id.ts';
 import { formatDuration, formatNumber, plural } from '../../core/reports/format.ts';
 import type { AttemptView, BeforeView, TokensView } from '../../views/api/attempt-views.ts';
 import { HostedCalls } from '../attempt/hosted.tsx';
 import { formatMetric, Logs, Outcome, Reward } from '../attempt/attempt-facts.tsx';
 import { LongText } from '../attempt/message.tsx';
 import { OVERLAYS, type Overlay } from '../attempt/overlays.ts';
-import { splitAttemptId } from '../attempt/places.ts';
 import { Timings } from '../attempt/timings.tsx';
 import { TokenView } from '../attempt/token-view.tsx';
 import { Turn } from '../attempt/turn.tsx';
@@ -112,7 +112,8 @@ function Views({ run, id, attempt, renderTurn }: BodyProps & { run: string; id: 
 function Head({ run, id, attempt }: AttemptProps) {
   const { row, neighbours } = attempt;
   const to = (other: string | null): string | null => (other === null ? null : pathTo('runs', run, 'attempts', other));
-  const place = splitAttemptId(id);
+  const place = parseAttemptId(id);
+  const group = place && formatGroupId(place);
   return (
     <>
       <header class="masthead">
@@ -128,9 +129,7 @@ function Head({ run, id, attempt }: AttemptProps) {
         <Facts
           of={[
             ['scenario', <bdi>{row.scenario}</bdi>],
-            ...(place === null
-              ? []
-              : [['group', <a href={hrefTo('runs', run, 'groups', place.groupId)}>{place.groupId}</a>] as const]),
+            ...(group === null ? [] : [['group', <a href={hrefTo('runs', run, 'groups', group)}>{group}</a>] as const]),
             ...(row.use === 'eval'
               ? []
               : [['step', <a href={`#${stepPath(run, row.step, row.branch)}`}>{row.step}</a>] as const]),

@@ -1,5 +1,5 @@
 /** Reads and writes of `temper review`, apart from HTTP: attempts of the project's store, and ledgers of their rewards. */
-import { parseAttemptId, type AttemptPlace } from '../../core/names/attempt-id.ts';
+import { parseTrainedAttemptId, type AttemptPlace } from '../../core/names/attempt-id.ts';
 import type { ExternalConfig } from '../../core/contract/contract.ts';
 import { NAME_PATTERN } from '../../core/contract/wire-constants.ts';
 import { HttpRefusal } from '../../play/transports/http-server.ts';
@@ -55,7 +55,7 @@ export class RewardDesk {
 
   async readAttempt(run: string, attempt: string): Promise<ShownAttempt> {
     const giver = await this.#open(run);
-    const id = parseAttemptId(attempt);
+    const id = parseTrainedAttemptId(attempt);
     const found = id && (await this.#find(run, id));
     // The reward that an attempt has would be the same again, which is never refused.
     const refused = await giver.check({ attempt, reward: found?.given?.reward === 0 ? 1 : 0 });

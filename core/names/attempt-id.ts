@@ -7,9 +7,8 @@ export interface AttemptPlace {
 }
 
 const COUNT = '(0|[1-9][0-9]{0,8})';
-const STEP = '([1-9][0-9]{0,8})';
 const GROUP_ID = new RegExp(`^(eval\\.)?${COUNT}\\.${COUNT}(?:\\.${COUNT})?$`);
-const ATTEMPT_ID = new RegExp(`^${COUNT}\\.${STEP}\\.${COUNT}\\.${COUNT}$`);
+const ATTEMPT_ID = new RegExp(`^(.+)\\.${COUNT}$`);
 
 /** The form in messages that refuse another one. */
 export const ATTEMPT_ID_RULE = 'BRANCH.STEP.GROUP.ATTEMPT, such as 0.3.2.5';
@@ -36,25 +35,25 @@ export function parseGroupId(text: string): GroupId | null {
   return { branch, step, group: evaluation === undefined ? group : null };
 }
 
+/** An attempt of a group or of an evaluation. */
+export interface AttemptId extends GroupId {
+  readonly attempt: number;
+}
+
 /** `0.3.2.5`; of an evaluation `eval.0.3.5`. */
-export function formatAttemptId(place: Omit<AttemptPlace, 'group'> & Pick<GroupId, 'group'>): string {
+export function formatAttemptId(place: AttemptId): string {
   return `${formatGroupId(place)}.${place.attempt}`;
 }
 
 /** Null for a text that names no attempt. */
-export function parseAttemptId(text: string): AttemptPlace | null {
-  const numbers = ATTEMPT_ID.exec(text)?.slice(1).map(Number);
-  if (numbers === undefined) return null;
-  const [branch, step, group, attempt] = numbers as [number, number, number, number];
-  return { branch, step, group, attempt };
+export function parseAttemptId(text: string): AttemptId | null {
+  const [, group = '', attempt] = ATTEMPT_ID.exec(text) ?? [];
+  const place = parseGroupId(group);
+  return place && { ...place, attempt: Number(attempt) };
 }
 
-const EVAL_ATTEMPT_ID = new RegExp(`^eval\\.${COUNT}\\.${COUNT}\\.${COUNT}$`);
-
-/** `eval.BRANCH.STEP.ATTEMPT`, an attempt of an evaluation; null for another text. */
-export function parseEvalAttemptId(text: string): Omit<AttemptPlace, 'group'> | null {
-  const numbers = EVAL_ATTEMPT_ID.exec(text)?.slice(1).map(Number);
-  if (numbers === undefined) return null;
-  const [branch, step, attempt] = numbers as [number, number, number];
-  return { branch, step, attempt };
+/** The same for an attempt of a training step alone. */
+export function parseTrainedAttemptId(text: string): AttemptPlace | null {
+  const id = parseAttemptId(text);
+  return id === null || id.group === null || id.step === 0 ? null : { ...id, group: id.group };
 }

@@ -1,5 +1,5 @@
 /** The recorded attempt that a replay is made of. */
-import { parseAttemptId, parseEvalAttemptId } from '../../../core/names/attempt-id.ts';
+import { parseAttemptId } from '../../../core/names/attempt-id.ts';
 import type { RolloutConfig } from '../../../core/contract/contract.ts';
 import { badConfig } from '../../../core/contract/failures.ts';
 import { configAt } from '../../../core/rules/settings.ts';
@@ -79,20 +79,18 @@ interface FoundRecord {
 }
 
 async function findRecord(store: Store, run: string, id: string): Promise<FoundRecord | null> {
-  const ofGroup = parseAttemptId(id);
-  const named = ofGroup ?? parseEvalAttemptId(id);
+  const named = parseAttemptId(id);
   if (named === null) return null;
-  const { branch, step } = named;
+  const { branch, step, group } = named;
   const place = { run, branch, step };
   const rollouts =
-    ofGroup === null
+    group === null
       ? await readEvalRollouts(store, place)
-      : ((await readGroup(store, { ...place, group: ofGroup.group }))?.rollouts ?? null);
+      : ((await readGroup(store, { ...place, group }))?.rollouts ?? null);
   const record = rollouts?.attempts.find(({ attempt }) => attempt === named.attempt);
   if (rollouts === null || record === undefined) return null;
   const { header } = rollouts;
-  if (ofGroup === null) return { place, header, record, key: evalRolloutsKey(place) };
-  const { group } = ofGroup;
+  if (group === null) return { place, header, record, key: evalRolloutsKey(place) };
   return { place, group, header, record, key: rolloutsKey({ ...place, group }) };
 }
 

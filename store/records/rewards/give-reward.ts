@@ -1,5 +1,10 @@
 /** Gives rewards and comparisons to attempts of a run: every way in (command line, file, HTTP, link) comes through here. */
-import { ATTEMPT_ID_RULE, formatAttemptId, parseAttemptId, type AttemptPlace } from '../../../core/names/attempt-id.ts';
+import {
+  ATTEMPT_ID_RULE,
+  formatAttemptId,
+  parseTrainedAttemptId,
+  type AttemptPlace,
+} from '../../../core/names/attempt-id.ts';
 import type { PairAnswer } from '../../../core/numbers/bradley-terry.ts';
 import type { ExternalConfig, ReviewConfig } from '../../../core/contract/contract.ts';
 import { badConfig, showValue } from '../../../core/contract/failures.ts';
@@ -126,7 +131,7 @@ export class Giver {
 
   async #findReward(given: GivenReward): Promise<Found<RewardRow> | RefusedReward> {
     const run = this.#run;
-    const id = parseAttemptId(given.attempt);
+    const id = parseTrainedAttemptId(given.attempt);
     if (id === null) return this.#misnamed(given.attempt);
     const problem = findGivenProblem(given) ?? findReviewProblem(run, given.reward, this.#external);
     if (problem !== null) return refuse('bad-value', `${problem} (attempt ${given.attempt})`);
@@ -144,7 +149,7 @@ export class Giver {
 
   async #findComparison(given: GivenComparison, review: ReviewConfig): Promise<Found<ComparisonRow> | RefusedReward> {
     const { by, note, key } = given;
-    const [left, right] = [parseAttemptId(given.left), parseAttemptId(given.right)];
+    const [left, right] = [parseTrainedAttemptId(given.left), parseTrainedAttemptId(given.right)];
     if (left === null || right === null) return this.#misnamed(left === null ? given.left : given.right);
     const problem = findTextsProblem(given);
     if (problem !== null) return refuse('bad-value', problem);

@@ -1,5 +1,5 @@
 /** Checks what is beside a run's steps: replays, with the attempts that they were made of, and recordings. */
-import { parseAttemptId, parseEvalAttemptId } from '../../../core/names/attempt-id.ts';
+import { parseAttemptId } from '../../../core/names/attempt-id.ts';
 import { evalRolloutsKey, recordingChunkPrefix, replayKey, rolloutsKey } from '../../layout.ts';
 import { hashBytes } from '../../bytes/sha256.ts';
 import type { Store } from '../../store.ts';
@@ -37,8 +37,7 @@ export async function verifyRecordings(store: Store, run: string, findings: Find
 const COPIED_BY_HAND = 'restore the folder from a copy';
 
 function originKey(run: string, attempt: string): string | null {
-  const group = parseAttemptId(attempt);
-  if (group !== null) return rolloutsKey({ run, ...group });
-  const ofEval = parseEvalAttemptId(attempt);
-  return ofEval === null ? null : evalRolloutsKey({ run, ...ofEval });
+  const id = parseAttemptId(attempt);
+  if (id === null) return null;
+  return id.group === null ? evalRolloutsKey({ run, ...id }) : rolloutsKey({ run, ...id, group: id.group });
 }

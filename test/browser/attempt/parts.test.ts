@@ -5,7 +5,6 @@ import { alignBlocks, countShared, diffWords, type Block } from '../../../browse
 import { curlCommand, shellQuote } from '../../../browser/attempt/curl.ts';
 import { indentJson } from '../../../browser/attempt/json-text.ts';
 import { numbersOf, scaleOf, shadeOf } from '../../../browser/attempt/overlays.ts';
-import { splitAttemptId } from '../../../browser/attempt/places.ts';
 import { splitThoughts } from '../../../browser/attempt/thoughts.ts';
 import { chunkStarts, showToken } from '../../../browser/attempt/token-text.ts';
 import { actionsFor, formOf, readActionForm, whyNot } from '../../../browser/parts/action-fields.ts';
@@ -157,11 +156,6 @@ test('words that differ are marked on both sides, and the text of each side stay
       .join(''),
   ).toBe('the dog sat');
   expect(parts.filter(({ kind }) => kind !== 'same').map(({ text }) => text)).toEqual(['cat', 'dog']);
-});
-
-test('an attempt’s id is read as its group and its number', () => {
-  expect(splitAttemptId('eval.0.3.17')).toEqual({ groupId: 'eval.0.3', attempt: 17 });
-  expect(splitAttemptId('replay.0.3.2.5.t1.0a')).toBeNull();
 });
 
 const info = {
