@@ -230,7 +230,7 @@ export class Attempts {
       this.#times.set(attempt, { ...times, ...this.#thrownAt.get(attempt) });
       const { numbers, rewards, isInTurn } = recorder.turns;
       const isRead = agent.reward !== undefined || agent.rewardGroup !== undefined;
-      this.#turns.set(attempt, { numbers, rewards, tellsOrder: isRead && isInTurn });
+      this.#turns.set(attempt, { numbers, rewards, showsOrder: isRead && isInTurn });
       return record;
     } finally {
       this.#playing.delete(recorder);

@@ -19,7 +19,7 @@ import type { StepInHand } from './step-in-hand.ts';
 /** A step that needs only some of the groups; the others may wait for a later one. */
 export interface Enough {
   isEnough(decided: GroupResult[]): boolean;
-  /** Told to people beside the rewards that are missing. */
+  /** Shown to people beside the rewards that are missing. */
   describe(decided: GroupResult[]): Pick<AwaitedRewards, 'complete' | 'needed'>;
 }
 

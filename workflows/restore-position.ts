@@ -14,7 +14,7 @@ export async function rollBack(run: Run, position: RunPosition, rollback: Pendin
   const { status, queues, controls } = run;
   status.waitFor('rollout', `go back to step ${rollback.step}`, queues.rollout);
   await status.settled();
-  controls.tellCosts();
+  controls.showCosts();
   const located = await tryLocate(run, rollback);
   controls.rolledBack(rollback);
   if (located === null) return position;

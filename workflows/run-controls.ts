@@ -170,7 +170,7 @@ export class RunControls {
   }
 
   /** Shows what the run has cost until now. */
-  tellCosts(): void {
+  showCosts(): void {
     this.#countTime();
     this.#status.update(this.#costs.shown(this.#config));
   }
@@ -184,7 +184,7 @@ export class RunControls {
   /** Waits until the run is resumed, stopped or rolled back, or its history has grown too long. */
   async waitWhilePaused(isHistoryLong: () => boolean): Promise<void> {
     if (this.requested.pause === null) return;
-    this.tellCosts();
+    this.showCosts();
     this.#status.setPaused(this.requested.pause);
     await this.#status.record();
     await condition(() => !this.isPaused || this.hasPending || isHistoryLong());

@@ -67,7 +67,7 @@ export async function trainRun(input: TrainRunInput): Promise<RunState> {
     const position = await takeSteps(run, input.carried?.position ?? (await startRun(run)));
     return await close(run, position);
   } catch (error) {
-    run.controls.tellCosts();
+    run.controls.showCosts();
     return await failRun(run.status, error);
   }
 }
@@ -284,7 +284,7 @@ async function evaluate({ queues, activities, status, controls, costs }: Run, po
   const { usage, ...result } = await activities.evaluate(planEvaluation(controls.requestedConfig, position));
   status.addEvaluation(result);
   costs.countEvaluation({ usage });
-  controls.tellCosts();
+  controls.showCosts();
   await status.record();
 }
 
@@ -326,7 +326,7 @@ async function close(run: Run, position: RunPosition): Promise<RunState> {
   if (isUnevaluatedEnd(run, position)) await evaluate(run, position);
   noteOpenGroups(run, position);
   await condition(allHandlersFinished);
-  controls.tellCosts();
+  controls.showCosts();
   return status.close(position.step < controls.config.steps ? 'stopped' : 'completed');
 }
 
@@ -338,7 +338,7 @@ function isUnevaluatedEnd({ status, controls }: Run, { step, parent }: RunPositi
 
 /** Continues as new, with every pending write done and every request carried along. */
 async function handOver({ queues, status, controls, costs }: Run, position: RunPosition): Promise<void> {
-  controls.tellCosts();
+  controls.showCosts();
   do {
     await status.recorded();
     await condition(allHandlersFinished);

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { badConfig } from '../../core/contract/failures.ts';
 import { describeSpending } from '../../core/rules/judge-spending.ts';
-import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
+import { askStructured, printOutage } from '../../play/hosted/ask-structured.ts';
 import { HostedLedger } from '../../play/hosted/hosted-ledger.ts';
 import { CONFIG_FILE } from '../../workers/project/folders.ts';
 import { dependencyOnThis } from '../../workers/version.ts';
@@ -50,7 +50,7 @@ export async function initTask(context: InitContext): Promise<number> {
 function workOf(plan: TaskPlan, ledger: HostedLedger): TaskWork {
   const { store, folder, writer, environment } = plan;
   const { signal, output } = environment;
-  const outage = tellOutage((line) => output.errorLine(line));
+  const outage = printOutage((line) => output.errorLine(line));
   return {
     ...plan,
     ledger,

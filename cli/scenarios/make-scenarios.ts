@@ -2,7 +2,7 @@
 import { WorkFailed } from '../../core/contract/failures.ts';
 import { findDistinct } from './near-duplicates.ts';
 import { splitHeldOut } from '../../core/numbers/split-held-out.ts';
-import { askStructured, tellOutage } from '../../play/hosted/ask-structured.ts';
+import { askStructured, printOutage } from '../../play/hosted/ask-structured.ts';
 import { endIdleServers } from '../../play/mcp/servers.ts';
 import { plural } from '../../core/reports/format.ts';
 import type { MadeScenarios, MakePlan, MakeWorld, MadeScenario, ScenarioRow } from './make-plan.ts';
@@ -38,7 +38,7 @@ interface Proposed {
 async function propose(plan: MakePlan, world: MakeWorld): Promise<Proposed> {
   const wanted = planProposals(plan);
   const planned = Math.ceil(wanted / MOST_PER_ROUND);
-  const outage = tellOutage(world.tell);
+  const outage = printOutage(world.tell);
   const tried: MadeScenario[] = [];
   let duplicates = 0;
   for (let round = 1; round <= planned + FURTHER_ROUNDS; round++) {

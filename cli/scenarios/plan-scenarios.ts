@@ -100,7 +100,7 @@ async function findModels(context: ScenariosContext, store: Store): Promise<Mode
 /** A budget that nothing is counted against would hold nobody back. */
 export function checkPrices(players: readonly Player[]): void {
   for (const { name, hosted, price } of players)
-    if (hosted !== null && price === null && hosted.isFree !== true && hosted.tellsCost !== true)
+    if (hosted !== null && price === null && hosted.isFree !== true && hosted.reportsCost !== true)
       throw badConfig(
         `--max-cost-usd has no effect while the price of ${name} is unknown; pass --price ${name}=IN/OUT (US dollars per million tokens)`,
       );

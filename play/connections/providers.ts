@@ -13,7 +13,7 @@ export interface Provider {
   /** Null where no key is needed. */
   readonly keyVariable: string | null;
   /** Its answers say what they cost. */
-  readonly tellsCost?: boolean;
+  readonly reportsCost?: boolean;
   /** Nobody sends a bill. */
   readonly isFree?: boolean;
   /** OpenAI's newer models refuse `max_tokens`, others do not know the newer name. Null: as whoever asks writes it. */
@@ -39,7 +39,7 @@ const PROVIDERS: readonly Provider[] = [
   { ...provider('openai', 'https://api.openai.com/v1'), maxTokensName: 'max_completion_tokens' },
   provider('anthropic', 'https://api.anthropic.com/v1'),
   provider('gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'),
-  { ...provider('openrouter', 'https://openrouter.ai/api/v1'), tellsCost: true },
+  { ...provider('openrouter', 'https://openrouter.ai/api/v1'), reportsCost: true },
   provider('together', 'https://api.together.xyz/v1'),
   provider('groq', 'https://api.groq.com/openai/v1'),
   provider('mistral', 'https://api.mistral.ai/v1'),
@@ -87,14 +87,14 @@ function asAmount(value: unknown): number | null {
 
 /** US dollars: as the person says, or as the server counts; null where nobody knows. Prices change: none is built in. */
 export function costOf(
-  { isFree = false, tellsCost = false }: Pick<Provider, 'isFree' | 'tellsCost'>,
+  { isFree = false, reportsCost = false }: Pick<Provider, 'isFree' | 'reportsCost'>,
   price: Price | null,
   { promptTokens, completionTokens, cost }: Used,
 ): number | null {
   if (price !== null && promptTokens !== null && completionTokens !== null)
     return (price.prompt * promptTokens + price.completion * completionTokens) / 1e6;
   if (isFree) return 0;
-  return tellsCost ? cost : null;
+  return reportsCost ? cost : null;
 }
 
 export function findProvider(name: string): Provider | null {

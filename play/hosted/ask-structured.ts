@@ -63,7 +63,7 @@ export async function askStructured<T>(question: StructuredQuestion<T>, options:
 }
 
 /** Says once for each outage what is waited for. */
-export function tellOutage(tell: (line: string) => void): SendLimits['outage'] {
+export function printOutage(tell: (line: string) => void): SendLimits['outage'] {
   return {
     began: (reason) => tell(`waiting for the model: ${reason}`),
     goesOn: () => undefined,

@@ -31,7 +31,7 @@ export interface LedgerOptions {
   readonly work: string;
   /** No call is begun once so much is spent; null: no limit. */
   readonly maxUsd: number | null;
-  /** Told of the sum after each answer that was paid for. */
+  /** Called with the sum after each answer that was paid for. */
   readonly onSpent?: (spent: JudgeSpending) => void;
 }
 

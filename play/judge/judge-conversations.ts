@@ -63,8 +63,8 @@ async function findVerdict(
   for (let ask = 0; ask < ASKS_PER_ROUND; ask++) {
     const { answer, maxChars } = await askShortened(question, complaint, options);
     await keepQuestion(question, maxChars, options);
-    const told = complaint === null ? {} : { complaint };
-    answers.push(await options.answers.write(question.key, answers.length, { ...answer, ...told }));
+    const because = complaint === null ? {} : { complaint };
+    answers.push(await options.answers.write(question.key, answers.length, { ...answer, ...because }));
     const read = readAnswer(question, answers.at(-1)!);
     if (!isUnusable(read)) return keep(question, read, options);
     complaint = read.complaint;

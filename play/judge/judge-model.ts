@@ -66,7 +66,7 @@ export interface Prices {
 /** Whether it will be known what an answer costs. */
 export function hasPrice(judge: JudgeModel, { usdPerMillionInput, usdPerMillionOutput }: Prices): boolean {
   if (usdPerMillionInput !== null && usdPerMillionOutput !== null) return true;
-  return judge.kind === 'engine' || judge.isFree === true || judge.tellsCost === true;
+  return judge.kind === 'engine' || judge.isFree === true || judge.reportsCost === true;
 }
 
 /** Null where nobody knows. */

@@ -1,4 +1,4 @@
-/** One process for one attempt: what it is told, what it says, and how it ends. */
+/** One process for one attempt: what it is given, what it prints, and how it ends. */
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { badConfig, TemperError } from '../../core/contract/failures.ts';
@@ -7,7 +7,7 @@ import { programEnvironment } from './environment.ts';
 import { isOwnSignal, ProcessTree, type Exit } from './process-tree.ts';
 import {
   type ProgramAttempt,
-  type ToldResult,
+  type ProgramText,
   describeProgram,
   ProgramError,
   ProgramKilled,
@@ -25,7 +25,7 @@ const SHOWN_CHARACTERS = 150;
 /** Tells a result from any other last line, if a judge may give the reward alone. */
 const LOOKS_LIKE_RESULT = /^\s*[{\d-]/;
 
-export async function playCommand(attempt: ProgramAttempt, endpoint: AttemptEndpoint): Promise<ToldResult> {
+export async function playCommand(attempt: ProgramAttempt, endpoint: AttemptEndpoint): Promise<ProgramText> {
   const { program } = attempt;
   const { folder, leash } = openFolder();
   const scenario = JSON.stringify(attempt.scenario);
@@ -73,7 +73,7 @@ interface RunOptions {
 }
 
 /** stdout's lines are in the log before those of stderr: their order must not depend on time. */
-async function run(program: Program, attempt: ProgramAttempt, options: RunOptions): Promise<ToldResult> {
+async function run(program: Program, attempt: ProgramAttempt, options: RunOptions): Promise<ProgramText> {
   const { ending } = attempt.recorder;
   const { env, leash, hide, endpoint } = options;
   const tree = start(program, { cwd: attempt.folder, env, leash });

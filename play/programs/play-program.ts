@@ -9,7 +9,7 @@ import {
   type Program,
   type ProgramResult,
   type ProgramAttempt,
-  type ToldResult,
+  type ProgramText,
 } from './program.ts';
 import { isResult, noResult, parseResult } from './result.ts';
 import { playCommand } from './play-command.ts';
@@ -54,12 +54,12 @@ async function play(attempt: ProgramAttempt): Promise<ProgramResult> {
 function readResult(
   { program, mayLackReward, log }: ProgramAttempt,
   { posted }: AttemptEndpoint,
-  told: ToldResult,
+  output: ProgramText,
 ): ProgramResult {
-  const isTold = told.text !== null && isResult(told.text);
-  if (posted !== null && !isTold) return parseResult(posted, `the result posted by ${describeProgram(program)}`);
-  if (posted !== null) log(`the posted result has no effect, because ${told.where} is one`);
-  if (told.text !== null) return parseResult(told.text, told.where);
+  const hasOwn = output.text !== null && isResult(output.text);
+  if (posted !== null && !hasOwn) return parseResult(posted, `the result posted by ${describeProgram(program)}`);
+  if (posted !== null) log(`the posted result has no effect, because ${output.where} is one`);
+  if (output.text !== null) return parseResult(output.text, output.where);
   if (mayLackReward) return {};
   throw noResult(describeProgram(program));
 }

@@ -28,7 +28,7 @@ const SCRIPT = [
   `  for file in $(grep -lsF "${MARK_VARIABLE}=$1" /proc/[0-9]*/environ 2>/dev/null); do`,
   '    pid=${file#/proc/}',
   '    pid=${pid%/environ}',
-  // One that leads a group of which nothing was told any more.
+  // One that leads a group of which nothing was written any more.
   '    kill -KILL "-$pid" 2>/dev/null',
   '    kill -KILL "$pid" 2>/dev/null',
   '  done',
@@ -41,7 +41,7 @@ export class ProgramLeash {
   readonly #groups = new Set<number>();
   #shell: ChildProcess | null = null;
 
-  /** `folder`: with what programs are told; gone with this process. */
+  /** `folder`: with what is written to programs; gone with this process. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -53,12 +53,12 @@ export class ProgramLeash {
 
   add(group: number): void {
     this.#groups.add(group);
-    this.#tell(`+ ${group}`);
+    this.#write(`+ ${group}`);
   }
 
   remove(group: number): void {
     this.#groups.delete(group);
-    this.#tell(`- ${group}`);
+    this.#write(`- ${group}`);
   }
 
   #start(): void {
@@ -75,10 +75,10 @@ export class ProgramLeash {
     // Neither it nor its input keeps this process from ending.
     shell.unref();
     (shell.stdin as unknown as { unref?: () => void } | null)?.unref?.();
-    for (const group of this.#groups) this.#tell(`+ ${group}`);
+    for (const group of this.#groups) this.#write(`+ ${group}`);
   }
 
-  #tell(line: string): void {
+  #write(line: string): void {
     this.#shell?.stdin?.write(`${line}\n`);
   }
 }

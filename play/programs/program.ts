@@ -99,7 +99,7 @@ export interface ProgramAttempt {
 }
 
 /** A result that was not posted: its text, or null. */
-export interface ToldResult {
+export interface ProgramText {
   readonly text: string | null;
   /** Names the text in messages. */
   readonly where: string;

@@ -1,6 +1,6 @@
 /**
  * One form for what client libraries write differently: the same conversation has the same key, seed and prompt,
- * whichever library sends it. What the model wrote in this attempt is told to it in its own words.
+ * whichever library sends it. What the model wrote in this attempt is repeated to it in its own words.
  */
 import { badConfig, showValue, type TemperError } from '../../core/contract/failures.ts';
 import { parseJson } from '../../core/text/json-text.ts';
@@ -65,7 +65,7 @@ function canonicalMessage(message: ChatMessage, answered: AnsweredCalls): ChatMe
   const calls = functionCalls(message);
   const own = calls.length > 0 ? answered.get(calls[0]?.id) : null;
   const content = calls.length > 0 ? contentBesideCalls(message.content, own) : textOf(message.content ?? '');
-  const kept = Object.entries(message).filter(([name, value]) => name === 'content' || isTold(name, value));
+  const kept = Object.entries(message).filter(([name, value]) => name === 'content' || isSeen(name, value));
   return {
     ...(Object.fromEntries(kept) as ChatMessage),
     ...(message.role === 'developer' ? { role: 'system' } : {}),
@@ -81,7 +81,7 @@ function thoughtsOf(message: ChatMessage, own: Answered | null): object {
   return typeof thoughts === 'string' ? { reasoning_content: thoughts } : {};
 }
 
-function isTold(name: string, value: unknown): boolean {
+function isSeen(name: string, value: unknown): boolean {
   return value !== null && !SILENT.has(name) && !(Array.isArray(value) && value.length === 0);
 }
 
@@ -139,7 +139,7 @@ function canonicalTool(tool: unknown): object {
   const { type, function: offered, ...rest } = (tool ?? {}) as { type?: unknown; function?: object };
   if (type !== 'function' || !isObject(offered))
     throw badParameter('tools', tool, 'must be functions', 'run other tools in the rollout');
-  const { name, description, parameters, ...more } = told(offered) as Record<string, unknown>;
+  const { name, description, parameters, ...more } = visibleMembers(offered) as Record<string, unknown>;
   const { $schema: _, ...schema } = (parameters ?? {}) as Record<string, unknown>;
   return {
     type,
@@ -149,7 +149,7 @@ function canonicalTool(tool: unknown): object {
       ...(parameters === undefined ? {} : { parameters: schema }),
       ...more,
     },
-    ...told(rest),
+    ...visibleMembers(rest),
   };
 }
 
@@ -157,7 +157,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-function told(members: object): object {
+function visibleMembers(members: object): object {
   return Object.fromEntries(
     Object.entries(members).filter(([name, value]) => value !== null && !SILENT_IN_TOOLS.has(name)),
   );

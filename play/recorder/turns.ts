@@ -105,11 +105,11 @@ export interface PlayedTurns {
   numbers: ReadonlyMap<string, number>;
   rewards: ReadonlyMap<string, number>;
   /** The numbers are the order of play, and somebody will want to know it: a judge, or `rewardGroup`. */
-  tellsOrder: boolean;
+  showsOrder: boolean;
 }
 
 /**
- * Calls say which turn they are where any turn of their group has a reward, and where the order of play is to be told
+ * Calls say which turn they are where any turn of their group has a reward, and where the order of play is to be shown
  * and is another one than that of the record; elsewhere nothing is written.
  */
 export function withTurns(records: AttemptRecord[], turnsOf: (attempt: number) => PlayedTurns | null): AttemptRecord[] {
@@ -119,7 +119,7 @@ export function withTurns(records: AttemptRecord[], turnsOf: (attempt: number) =
   }));
   const hasRewards = played.some(({ turns }) => turns !== null && turns.rewards.size > 0);
   return played.map(({ record, turns }) => {
-    if (turns === null || !(hasRewards || turns.tellsOrder)) return record;
+    if (turns === null || !(hasRewards || turns.showsOrder)) return record;
     const calls = number(record, turns);
     const isOther = inPlayOrder(calls).some((call, index) => call !== calls[index]);
     return hasRewards || isOther ? { ...record, calls } : record;

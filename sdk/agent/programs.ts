@@ -30,7 +30,7 @@ const checkOptions = takes<CommandProgramOptions>('command', {
 });
 
 export interface ProgramRollout {
-  /** The result that the program told, checked when the attempt ends: it has the form that the agent asks for. */
+  /** The result that the program gave, checked when the attempt ends: it has the form that the agent asks for. */
   <R = RolloutResult>(context: RolloutContext): Promise<R>;
   readonly [PROGRAM]: Program;
 }

@@ -17,7 +17,7 @@ export interface OpenBackend {
   /** Tells the project's trackers of the run, from its first step on. */
   track(run: string): Promise<void>;
   /** One line for the person who runs the script. */
-  tell(line: string): void;
+  print(line: string): void;
   /** Done before the backend is closed. */
   atClose(task: () => Promise<void>): void;
 }

@@ -19,7 +19,7 @@ import {
 import type { Store } from '../../store/store.ts';
 import type { OpenBackend } from './backend.ts';
 import type { LoopRun } from './loop-run.ts';
-import { completeCurve, readEvals, tellStandstill, writeState } from './loop-state.ts';
+import { completeCurve, readEvals, printStandstill, writeState } from './loop-state.ts';
 import type { TrainableModelOptions } from './model-options.ts';
 import { resolve } from 'node:path';
 import { differingLoraOption } from '../../core/numbers/lora-difference.ts';
@@ -39,7 +39,7 @@ export async function beginLoopRun(
   const opened = await openLoopRun(backend, { project, model }, checkConfig(config));
   backend.atClose(async () => {
     await writeState(opened, { state: 'stopped', phase: 'done', waitingFor: null });
-    await tellStandstill(opened);
+    await printStandstill(opened);
   });
   return opened;
 }

@@ -17,7 +17,7 @@ export async function deleteCheckpoints(run: LoopRun, options: DeleteCheckpoints
   const { bestCheckpointMetric } = checkOptions(options);
   if (bestCheckpointMetric?.startsWith('train/')) throw notOfTraining(bestCheckpointMetric);
   const metric = (bestCheckpointMetric ?? 'reward').replace(/^val\//, '');
-  // Without an evaluation nothing is best; only who names a metric is told.
+  // Without an evaluation nothing is best; only who names a metric gets an error.
   const keepBest = bestCheckpointMetric !== undefined || run.evals.length > 0 ? [{ metric, count: 1 }] : [];
   await prune(run.store, run.name, { keepLast: 1, keepBest, keepEvery: null });
 }

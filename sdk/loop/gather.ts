@@ -104,7 +104,7 @@ class Tally {
   readonly #total: number;
   #done = 0;
   #exceptions = 0;
-  // It is told after each of thousands of attempts, and keeps no list.
+  // It is called after each of thousands of attempts, and keeps no list.
   #rewards = NOTHING;
   readonly #metrics = new Map<string, Sum>();
   readonly #line: (progress: GatherProgress, isLast: boolean) => void;
@@ -130,7 +130,7 @@ class Tally {
     this.#done += 1;
     if ('trajectories' in outcome) outcome.trajectories.forEach((each) => this.#count(each));
     else this.#addException(outcome.error);
-    this.#tell(false);
+    this.#report(false);
   }
 
   /** A group that an earlier script finished. */
@@ -138,11 +138,11 @@ class Tally {
     this.#done += attempts;
     for (const trajectory of group ?? []) this.#count(trajectory);
     for (const { type, message } of group?.exceptions ?? []) this.#addException(new Error(`${type}: ${message}`));
-    this.#tell(false);
+    this.#report(false);
   }
 
   close(): void {
-    this.#tell(true);
+    this.#report(true);
   }
 
   #count({ totalReward, metrics }: Trajectory): void {
@@ -163,7 +163,7 @@ class Tally {
     this.#ended.abort(this.error);
   }
 
-  #tell(isLast: boolean): void {
+  #report(isLast: boolean): void {
     const done = this.#done;
     const total = this.#total;
     const exceptions = this.#exceptions;
@@ -235,10 +235,10 @@ const MAX_METRICS = 4;
 /** Rewritten in place on a terminal; anywhere else nothing is printed. */
 function openProgressLine(description: string | null): (progress: GatherProgress, isLast: boolean) => void {
   if (description === null || !process.stderr.isTTY) return () => undefined;
-  let toldAt = -Infinity;
+  let reportedAt = -Infinity;
   return (progress, isLast) => {
-    if (!isLast && performance.now() - toldAt < EVERY_MS) return;
-    toldAt = performance.now();
+    if (!isLast && performance.now() - reportedAt < EVERY_MS) return;
+    reportedAt = performance.now();
     process.stderr.write(`\r\u001B[K${describeProgress(description, progress)}${isLast ? '\n' : ''}`);
   };
 }

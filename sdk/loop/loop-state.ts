@@ -44,8 +44,8 @@ export async function addStep(run: LoopRun, step: number, played: GroupResult[],
 }
 
 /** Warnings of `temper train` after such a step. They name flags, which are a script's options of the same names. */
-export function tellWarnings({ backend, name, curve }: LoopRun): void {
-  for (const { text } of warnOfLastStep(curve)) backend.tell(`${name}: warning: ${text.replaceAll(FLAG, nameOption)}`);
+export function printWarnings({ backend, name, curve }: LoopRun): void {
+  for (const { text } of warnOfLastStep(curve)) backend.print(`${name}: warning: ${text.replaceAll(FLAG, nameOption)}`);
 }
 
 const FLAG = /--([a-z]+(?:-[a-z]+)*)/g;
@@ -123,10 +123,10 @@ export async function writeState(run: LoopRun, change: Partial<RunState>): Promi
 }
 
 /** The script's last word on a model whose reward stood still. */
-export async function tellStandstill(run: LoopRun): Promise<void> {
+export async function printStandstill(run: LoopRun): Promise<void> {
   const state = await readState(run.store, run.name);
   const hint = state && hintIfStalled(state, await readSteps(run.store, run.name));
-  if (hint !== null) run.backend.tell(`${run.name}: hint: ${hint}`);
+  if (hint !== null) run.backend.print(`${run.name}: hint: ${hint}`);
 }
 
 /** Keeps the newest evaluation of each step, in order. */

@@ -36,7 +36,7 @@ export interface GroupWork {
   policy: Checkpoint;
   afterEach: AfterEach | null;
   signal: AbortSignal;
-  /** Told of every attempt that is over. */
+  /** Called with every attempt that is over. */
   onAttempt: (outcome: { trajectories: readonly Trajectory[] } | { error: unknown }) => void;
 }
 
@@ -130,7 +130,7 @@ async function play(work: GroupWork, plan: PlannedLoopGroup, place: GroupPlace):
     onRecorder: (attempt, recorder) => void recorders.set(attempt, recorder),
   });
   const attempts = await playing.play();
-  script.tellOthers(attempts);
+  script.printOtherFailures(attempts);
   // Too many failures: the next script, mended, plays this group again.
   signal.throwIfAborted();
   const turns = new Map(attempts.map(({ attempt }) => [attempt, playing.turnsOf(attempt)?.numbers ?? new Map()]));
@@ -181,7 +181,7 @@ function turnsOf(
   const rewards = new Map((judged?.get(attempt) ?? []).flatMap((trajectory) => [...rewardsOfTurns(trajectory)]));
   if (numbers === undefined || !trajectories.has(attempt)) return null;
   // A judge of a script's trajectories reads their messages, which the script put in order.
-  return { numbers, rewards, tellsOrder: false };
+  return { numbers, rewards, showsOrder: false };
 }
 
 /** An attempt that was taken out stays in the store, without a reward. */

@@ -23,7 +23,7 @@ interface Script {
   readonly run: LoopRun;
   readonly group: TrajectoryGroup;
   readonly policy: Checkpoint;
-  /** Told of every attempt that is over. */
+  /** Called with every attempt that is over. */
   readonly onAttempt: (outcome: { trajectories: readonly Trajectory[] } | { error: unknown }) => void;
 }
 
@@ -41,7 +41,7 @@ interface LoopScenario extends Scenario {
 export class ScriptAgent {
   readonly trajectories = new Map<number, Trajectory[]>();
   readonly agent: Agent;
-  readonly #told = new Set<number>();
+  readonly #printed = new Set<number>();
   readonly #script: Script;
   readonly #playing: Playing;
 
@@ -60,9 +60,9 @@ export class ScriptAgent {
   }
 
   /** Attempts that ended by a rule rather than by an error of theirs. */
-  tellOthers(attempts: readonly AttemptRecord[]): void {
+  printOtherFailures(attempts: readonly AttemptRecord[]): void {
     for (const { attempt, failure } of attempts)
-      if (failure !== null && !this.#told.has(attempt))
+      if (failure !== null && !this.#printed.has(attempt))
         this.#script.onAttempt({ error: new TemperError('AgentFailed', failure.message) });
   }
 
@@ -89,7 +89,7 @@ export class ScriptAgent {
     } catch (error) {
       // Errors after the end of an attempt say nothing new; the recorder knows how it ended.
       if (!signal.aborted) {
-        this.#told.add(attempt);
+        this.#printed.add(attempt);
         onAttempt({ error });
       }
       throw error;
@@ -110,7 +110,7 @@ function roleResult(trajectories: readonly Trajectory[], roles: readonly string[
   return { roleRewards: { ...notPlayed, ...roleRewardsOf(trajectories) }, metrics: metricsOf(trajectories) };
 }
 
-/** Checked, and told where they come from. */
+/** Checked; errors name where they come from. */
 function takeTrajectories(played: unknown, origin: Origin, roles: TrainedRoles | undefined): Trajectory[] {
   if (roles === undefined) return [takeOne(played, origin)];
   const names = Object.keys(roles);

@@ -6,7 +6,7 @@ import { manifestKey } from '../../store/layout.ts';
 import { checkpointOf } from '../../store/records/runs/manifest.ts';
 import { readCommit } from '../../store/records/runs/run-reader.ts';
 import type { LoopRun } from './loop-run.ts';
-import { addStep, tellWarnings, writeState } from './loop-state.ts';
+import { addStep, printWarnings, writeState } from './loop-state.ts';
 
 export interface TrainedStep {
   step: number;
@@ -32,7 +32,7 @@ export async function takeStep(run: LoopRun, work: TrainInput, results: GroupRes
   const checkpoint = checkpointOf(run.name, commit);
   if (work.step > run.step) {
     await finish(run, checkpoint, work.step, { played: results, trainer: made?.seconds ?? {} });
-    tellWarnings(run);
+    printWarnings(run);
   }
   return { step: work.step, inferenceName: `${run.name}@${work.step}`, trained: true, reason: null, metrics };
 }

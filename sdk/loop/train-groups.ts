@@ -19,7 +19,7 @@ import { nameChoices } from '../../play/recorder/turns.ts';
 import { explanationOf, rewardOf, roleRewardsOf } from './attempt-trajectories.ts';
 import { findOrigin, requireGathered, type GivenGroup, type StoredGroup } from './gathered-group.ts';
 import type { LoopRun } from './loop-run.ts';
-import { tellWarnings } from './loop-state.ts';
+import { printWarnings } from './loop-state.ts';
 import { conflict, finish, takeStep, type TrainedStep } from './take-step.ts';
 import { checkTrain, readSettings, type TrainSettings, type TrainOptions } from './train-settings.ts';
 import type { TrajectoryGroup } from './trajectory-group.ts';
@@ -142,8 +142,8 @@ async function skip(run: LoopRun, step: number, results: GroupResult[]): Promise
   await run.store.publish(skippedKey(place), encodeJson(file));
   if (step > run.step) {
     await finish(run, run.checkpoint, step, { played: results, trainer: {} });
-    run.backend.tell(`${run.name}: ${describeSkipped(step, unused)}`);
-    tellWarnings(run);
+    run.backend.print(`${run.name}: ${describeSkipped(step, unused)}`);
+    printWarnings(run);
   }
   return { step, inferenceName: `${run.name}@${run.checkpoint.step}`, trained: false, reason: why, metrics: {} };
 }

@@ -14,7 +14,7 @@ import { hashBytes } from '../../store/bytes/sha256.ts';
 import type { ServerSettings } from './mcp-options.ts';
 import type { Once } from '../tools/run-call.ts';
 
-/** The result of a call, as the model is told it and the journal keeps it. */
+/** The result of a call, as the model gets it and the journal keeps it. */
 export interface CallOutcome {
   readonly text: string;
   readonly failed: boolean;
@@ -50,7 +50,7 @@ export class AttemptCalls {
   readonly #answered: Call[] = [];
   #connecting: Promise<unknown> = Promise.resolve();
   /** The model knows that the server it talked to is gone. */
-  #isLossTold = false;
+  #isLossReported = false;
   readonly #over = new AbortController();
 
   constructor(settings: ServerSettings, attempt: Attempt) {
@@ -77,7 +77,7 @@ export class AttemptCalls {
   }
 
   async call(tool: ListedTool, args: Record<string, unknown>): Promise<CallOutcome> {
-    // Before anything is waited for: equal calls are told apart by the order in which they are made.
+    // Before anything is waited for: equal calls are distinguished by the order in which they are made.
     const key = this.#keyOf(tool, args);
     const outcome = await this.#attempt.once(key, () => this.#make({ tool, args }, key));
     if (outcome.isUnknown !== true) this.#answered.push({ tool, args });
@@ -102,7 +102,7 @@ export class AttemptCalls {
   async #make(call: Call, key: string): Promise<CallOutcome> {
     try {
       const { connection, isStateLost } = await this.#connect();
-      this.#isLossTold ||= isStateLost;
+      this.#isLossReported ||= isStateLost;
       if (isStateLost) return { text: STATE_LOST, failed: true, isUnknown: true };
       if (!(await this.#begin(call.tool, key))) return { text: UNKNOWN, failed: true, isUnknown: true };
       return await this.#ask(connection, call);
@@ -118,7 +118,7 @@ export class AttemptCalls {
       const { connection, isNew } = await this.#lease.connect();
       const hasState = isNew && this.#settings.spec.isolate;
       if (hasState && this.#settings.replay) for (const call of this.#answered) await this.#ask(connection, call);
-      const mayMatter = hasState && !this.#settings.replay && !this.#isLossTold;
+      const mayMatter = hasState && !this.#settings.replay && !this.#isLossReported;
       const isStateLost = mayMatter && this.#answered.some(({ tool }) => !tool.isReadOnly);
       return { connection, isStateLost };
     });
@@ -157,11 +157,11 @@ export class AttemptCalls {
     }
   }
 
-  /** A server that ended by itself is told to the model; an outage is no data, unless it happens again and again. */
+  /** A server that ended by itself is reported to the model; an outage is no data, unless it happens again and again. */
   #judgeLoss(lost: ServerLost, key: string): CallOutcome {
     const deaths = lost.isOutage ? (this.#attempt.hooks?.countDeath(key) ?? 1) : SAME_DEATHS;
     if (deaths < SAME_DEATHS) throw this.refuse(lost);
-    this.#isLossTold = true;
+    this.#isLossReported = true;
     return { text: `${lost.message} during this call, so it may have taken effect`, failed: true, isUnknown: true };
   }
 

@@ -1,4 +1,4 @@
-/** One tool call of a model: whatever goes wrong with it is told to the model, who may do better. */
+/** One tool call of a model: whatever goes wrong is returned to the model, which may do better. */
 import type OpenAI from 'openai';
 
 import type { Tool } from './tool.ts';
@@ -25,7 +25,7 @@ interface Place {
   index: number;
 }
 
-type Told = Pick<PlayedToolCall, 'content' | 'failed'>;
+type Outcome = Pick<PlayedToolCall, 'content' | 'failed'>;
 
 const MAX_ERROR = 2000;
 
@@ -33,20 +33,20 @@ export async function runCall(call: FunctionCall, place: Place): Promise<PlayedT
   const { id } = call;
   const { name, arguments: text } = call.function;
   const parsed = parseArguments(text);
-  const told = parsed.error === null ? await runTool(call, parsed.value, place) : failure(parsed.error);
-  return { turn: place.turn, id, name, arguments: parsed.value, ...told };
+  const outcome = parsed.error === null ? await runTool(call, parsed.value, place) : failure(parsed.error);
+  return { turn: place.turn, id, name, arguments: parsed.value, ...outcome };
 }
 
-/** A tool that runs once has one end: a failure that the model was told of is recorded like a result. */
-function runTool({ id, function: { name } }: FunctionCall, args: unknown, place: Place): Promise<Told> | Told {
+/** A tool that runs once has one end: a failure that was returned to the model is recorded like a result. */
+function runTool({ id, function: { name } }: FunctionCall, args: unknown, place: Place): Promise<Outcome> | Outcome {
   const { tools, once, turn, index } = place;
   const tool = tools.get(name);
   if (tool === undefined) return failure(`there is no tool ${name}; the tools are ${[...tools.keys()].join(', ')}`);
-  const run = (): Promise<Told> => tell(tool, args);
+  const run = (): Promise<Outcome> => callTool(tool, args);
   return tool.once && once !== null ? once(`tool ${name} ${turn}.${index} ${id}`, run) : run();
 }
 
-async function tell(tool: Tool, args: unknown): Promise<Told> {
+async function callTool(tool: Tool, args: unknown): Promise<Outcome> {
   try {
     return { content: asText(await tool.call(args)), failed: false };
   } catch (error) {
@@ -54,11 +54,11 @@ async function tell(tool: Tool, args: unknown): Promise<Told> {
   }
 }
 
-function failure(message: string): Told {
+function failure(message: string): Outcome {
   return { content: describeFailedCall(message), failed: true };
 }
 
-/** The text that a model is told of a call that failed. */
+/** The text that a model gets of a call that failed. */
 export function describeFailedCall(message: string): string {
   return `Error: ${message.slice(0, MAX_ERROR)}`;
 }

@@ -185,7 +185,7 @@ class Loop {
     return played;
   }
 
-  /** All have ended before one's failure is told: none acts behind the agent's back. */
+  /** All have ended before one's failure is returned: none acts behind the agent's back. */
   async #runAtOnce(calls: readonly FunctionCall[]): Promise<PlayedToolCall[]> {
     const running = calls.map((call, index) => this.#runOne(call, index));
     await Promise.allSettled(running);

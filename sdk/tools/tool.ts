@@ -1,4 +1,4 @@
-/** A tool as an agent writes it: what the model is told, how arguments are checked, and what a call does. */
+/** A tool as an agent writes it: what the model sees of it, how arguments are checked, and what a call does. */
 import { badConfig } from '../../core/contract/failures.ts';
 import { anything, must, optional, takes } from '../options/options.ts';
 

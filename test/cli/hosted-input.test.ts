@@ -127,7 +127,7 @@ describe('temper scenarios', () => {
 
   test('a budget needs no price for models of this machine, and for those whose server says what a call costs', () => {
     const player = (hosted: object | null) => ({ name: 'm', hosted, price: null }) as never;
-    expect(() => checkPrices([player(null), player({ isFree: true }), player({ tellsCost: true })])).not.toThrow();
+    expect(() => checkPrices([player(null), player({ isFree: true }), player({ reportsCost: true })])).not.toThrow();
     expect(() => checkPrices([player({})])).toThrow('while the price of m is unknown');
   });
 });

@@ -49,9 +49,9 @@ export async function holdStack(
   const server = await connectClient(target, stack.uiUrl === null ? env : withoutProfile(env));
   const engineAddress = { url: stack.engineUrl, key: stack.engineKey };
   const engine = connectEngine(engineAddress);
-  const tell = (message: string) => onEvent({ kind: 'notice', message });
+  const print = (message: string) => onEvent({ kind: 'notice', message });
   const workers = { storeId: place.storeId, workflows: config.queues.workflows };
-  const tracked = openTracking(server.client, workers, namesOfTargets(config), tell);
+  const tracked = openTracking(server.client, workers, namesOfTargets(config), print);
   return {
     opened: {
       store,
@@ -61,7 +61,7 @@ export async function holdStack(
       codeSha256: await hashScript(),
       runStep: (step) => runStep(server, place, step),
       track: (run) => tracked.start(run),
-      tell,
+      print,
       atClose,
     },
     async close() {

@@ -23,8 +23,8 @@ export class FakeWorld {
   store!: FileStore;
   /** Steps that the trainer was asked for, in order. */
   readonly works: StepWork[] = [];
-  /** Lines that the person who runs the script was told. */
-  readonly told: string[] = [];
+  /** Lines that the script prints. */
+  readonly printed: string[] = [];
   /** More metrics of the trainer's next steps. */
   metrics: Record<string, number> = {};
   readonly #closing: (() => Promise<void>)[] = [];
@@ -48,7 +48,7 @@ export class FakeWorld {
     this.folder = temporaryFolder();
     this.store = new FileStore(join(this.folder, '.temper', 'store'));
     this.works.length = 0;
-    this.told.length = 0;
+    this.printed.length = 0;
     this.metrics = {};
   }
 
@@ -72,7 +72,7 @@ export class FakeWorld {
       codeSha256: sha256Hex('script'),
       runStep: ({ work }) => this.#train(work),
       track: () => Promise.resolve(),
-      tell: (line) => void this.told.push(line),
+      print: (line) => void this.printed.push(line),
       atClose: (task) => void tasks.push(task),
     };
     return {

@@ -10,15 +10,15 @@ test('the script is told of steps that trained nothing, warned after two, and to
   const model = new TrainableModel({ name: 'one', project: 'demo', baseModel: 'pocket', seed: 1 });
   await model.register(backend);
   await model.train(await gather(model, { rewards: [0, 0, 0] }));
-  expect(world.told).toEqual([
+  expect(world.printed).toEqual([
     'demo.one: step 1 was skipped: every group had identical rewards (no learning signal); the policy is unchanged',
   ]);
   const groups = await gather(model, { rewards: [0, 0, 0] });
   await model.train(groups);
   await model.train(groups);
-  expect(world.told.slice(2)).toEqual([expect.stringContaining('demo.one: warning: 2 steps in a row were skipped')]);
+  expect(world.printed.slice(2)).toEqual([expect.stringContaining('demo.one: warning: 2 steps in a row were skipped')]);
   await backend.close();
-  expect(world.told.slice(3)).toEqual([
+  expect(world.printed.slice(3)).toEqual([
     expect.stringContaining('demo.one: hint: reward 0.000 → 0.000: no attempt ever earned anything'),
   ]);
 });
@@ -32,10 +32,10 @@ test('the script is warned as a run is, where it begins, in the names of its opt
   for (const entropy of [1, 1, 1, 0.05, 0.05, 0.04]) await train(entropy);
   const warning =
     'demo.one: warning: entropy fell to 0.040 nats per token, from 1.000 in the first steps: attempts become the same, and new answers are no longer found; lower learningRate, raise entropyCoefficient or temperature';
-  expect(world.told).toEqual([warning]);
+  expect(world.printed).toEqual([warning]);
   await train(0.03);
   const again = await world.model();
   world.metrics = { entropy: 0.02 };
   await again.train(await gather(again));
-  expect(world.told).toEqual([warning]);
+  expect(world.printed).toEqual([warning]);
 });
