@@ -10,8 +10,7 @@ reads the other's file: the moments are converted.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Literal
@@ -30,8 +29,6 @@ OptimizerKind = Literal["adamw", "adamw_8bit"]
 BLOCK = 256
 # As in bitsandbytes, parameters with fewer numbers, and embeddings, keep moments in float32.
 LEAST_NUMBERS = 4096
-# Numbers whose moments are in float32 at once during an update in 8 bits; whole blocks.
-MOST_AT_ONCE = 1 << 22
 OPTION = "--optimizer adamw_8bit"
 # Raised with every change of an update in 8 bits that changes its bits.
 _REVISION = 2
@@ -108,35 +105,25 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, config: OptimizerConfig, learning_rate: float) -> None:
-        """Parameters without a gradient stay as they are, and so do their moments."""
+        """Parameters without a gradient stay as they are, and so do their moments. Those in 8 bits are unpacked for one
+        parameter at a time."""
         update = partial(_update, config, learning_rate, self._num_steps)
         gradients = {name: p.grad for name, p in self._parameters.items() if p.grad is not None}
         whole = [name for name in gradients if name not in self._packed]
         update([[self._parameters[n], gradients[n], *(self._moments[key] for key in _keys(n))] for n in whole])
-        for name, gradient in gradients.items():
-            begins = range(0, gradient.numel(), MOST_AT_ONCE) if name in self._packed else ()
-            for part in (slice(begin, begin + MOST_AT_ONCE) for begin in begins):
-                with self._unpacked(name, part) as moments:
-                    update([[self._parameters[name].view(-1)[part], gradient.reshape(-1)[part], *moments]])
+        for name in [name for name in gradients if name in self._packed]:
+            first, second = moments = [in_float32(self._moments, key) for key in _keys(name)]
+            # A second moment is rounded to zero if it is tiny beside its block's largest. The first one would then move
+            # the parameter by a multiple of the learning rate once its gradient is zero (an expert without tokens).
+            first.masked_fill_(second == 0, 0)
+            update([[self._parameters[name], gradients[name], *moments]])
+            for key, moment in zip(_keys(name), moments, strict=True):
+                self._moments |= _quantised(key, moment)
         self._num_steps += 1
 
     def zero_grad(self) -> None:
         for parameter in self._parameters.values():
             parameter.grad = None
-
-    @contextmanager
-    def _unpacked(self, name: str, part: slice) -> Iterator[list[Tensor]]:
-        """A part of a parameter's moments in float32. At the end they are packed again."""
-        keys, blocks = _keys(name), slice(part.start // BLOCK, part.stop // BLOCK)
-        packed = [(self._moments[key].view(-1)[part], self._moments[_absmax(key)][blocks]) for key in keys]
-        first, second = (_dequantised(key, *own) for key, own in zip(keys, packed, strict=True))
-        # A second moment is rounded to zero if it is tiny beside its block's largest. The first one would then move the
-        # parameter by a multiple of the learning rate once its gradient is zero (an expert without tokens).
-        first.masked_fill_(second == 0, 0)
-        yield [first, second]
-        for key, own, moment in zip(keys, packed, (first, second), strict=True):
-            for tensor, new in zip(own, _quantised(key, moment).values(), strict=True):
-                tensor.copy_(new)
 
 
 def _update(config: OptimizerConfig, learning_rate: float, num_steps: int, rows: list[list[Tensor]]) -> None:

@@ -48,17 +48,12 @@ CPU = torch.device("cpu")
 CONFIG = OptimizerConfig(beta1=0.9, beta2=0.99, epsilon=1e-8, weight_decay=0.1, max_grad_norm=1)
 LEARNING_RATE = 1e-2
 KINDS: tuple[OptimizerKind, ...] = ("adamw", "adamw_8bit")
-# Of a whole tensor: neither a multiple of a block nor of what is updated at once.
+# Of a whole tensor: no multiple of a block.
 COUNT = 5_003
 # On CPUs bitsandbytes looks codes up in a table, and may miss the nearest by a place of it (a share of the block).
 PLACE = 2**-15
 # 4,096 numbers and more of the tiny model's adapter.
 WIDE = lora(256)
-
-
-@pytest.fixture(autouse=True)
-def updates_are_of_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimizers, "MOST_AT_ONCE", 8 * BLOCK)
 
 
 def parameter(seed: int, count: int = COUNT) -> nn.Parameter:
