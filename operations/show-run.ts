@@ -1,4 +1,5 @@
 import type { LeagueScore, RunConfig, RunState, StepSummary } from '../core/contract/contract.ts';
+import { WorkFailed } from '../core/contract/failures.ts';
 import { describeLineage } from '../core/names/lineage.ts';
 import type { Agreement } from '../core/numbers/agreement.ts';
 import { describeRoles } from '../core/reports/describe-config.ts';
@@ -29,13 +30,15 @@ import { viewRun } from '../views/runs/run.ts';
 import type { Place } from './operation.ts';
 import type { FoundRun, ShownEngine } from './results.ts';
 import type { PendingActivity } from './pending/pending-activity.ts';
-import { withPending } from './pending/under-way.ts';
+import { withPending, worstWait } from './pending/under-way.ts';
 
 const SERVER_WITHIN_MS = 2000;
 
 export async function findRun(place: Place, run: string): Promise<FoundRun> {
   const store = await place.store();
-  const file = await requireRunFile(store, run);
+  const file = await requireRunFile(store, run).catch(async (error: Error) => {
+    throw (await whyNotBegun(place, store, run)) ?? error;
+  });
   const view = await viewRun({ store, now: Date.now, index: null }, run);
   const { row, state } = view;
   const steps = await runCacheOf(store).readSteps({ run, file, state });
@@ -55,6 +58,12 @@ export async function findRun(place: Place, run: string): Promise<FoundRun> {
     isScript,
     store: store.uri,
   };
+}
+
+/** A run whose first activity fails is known to the server alone. */
+async function whyNotBegun(place: Place, store: Store, run: string): Promise<Error | null> {
+  const wait = worstWait((await askServer(place, store, run)) ?? []);
+  return wait && new WorkFailed(`${run} has not begun; it waits for ${wait.text}`);
 }
 
 /** Null if no server answered in time. */

@@ -87,7 +87,7 @@ function flagLines({ name, flags }: Definition, isWhole: boolean): string[] {
 /** Columns of a line, as far as its words let it. */
 const COLUMNS = 110;
 
-function wrap(text: string, columns: number): string[] {
+export function wrap(text: string, columns: number): string[] {
   return text.split(' ').reduce<string[]>((lines, word) => {
     const line = lines.at(-1);
     if (line === undefined || line.length + 1 + word.length > columns) return [...lines, word];

@@ -14,6 +14,7 @@ import {
 import { describeHeldOutLoss, findHeldOutLoss } from '../../views/charts/held-out.ts';
 import { largest, mean, smallest } from '../../core/numbers/statistics.ts';
 import { warnOfTraining } from '../../core/reports/training-warnings.ts';
+import { wrap } from '../command-line/help.ts';
 import { clipLine } from '../terminal/output.ts';
 import { drawCurve } from './curve.ts';
 import { describePhases, describeSpread, describeTraining, fillRows } from './training-text.ts';
@@ -42,6 +43,7 @@ const PHASES = ['prepare', 'initialise', 'eval', 'rollout', 'judge', 'train'] as
 const RECENT = 20;
 const LABEL_WIDTH = 9;
 const LOW_ROWS = 24;
+const STATUS_ROWS = 4;
 /** Columns of a label with its space. */
 const LABELLED = 6;
 
@@ -173,6 +175,7 @@ function tail({ status, events, hint, state, steps }: LiveModel, width: number, 
   );
   const notes = (state?.notes ?? []).slice(-2).map((note) => colors.dim(clipLine(`note: ${note}`, width)));
   const recent = events.slice(-4).map((event) => colors.yellow(clipLine(`· ${event}`, width)));
-  const now = status === null ? [] : [clipLine(status, width)];
+  const now =
+    status === null ? [] : wrap(clipLine(status, width * STATUS_ROWS), width).map((line) => clipLine(line, width));
   return [...notes, ...warnings, ...recent, ...now, colors.dim(clipLine(hint, width))];
 }

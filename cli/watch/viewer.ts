@@ -6,7 +6,7 @@ import type { RunProgress } from './follow-run.ts';
 import type { Output } from '../terminal/output.ts';
 import { printable } from '../../core/text/printable.ts';
 import type { PendingActivity } from '../../operations/pending/pending-activity.ts';
-import { withPending, worstWait } from '../../operations/pending/under-way.ts';
+import { withPending, worstWait, type Wait } from '../../operations/pending/under-way.ts';
 import { joinRun, linesSince } from './lines.ts';
 import { renderLive } from './live.ts';
 import { createEventPrinter, describeStackEvent, isOverwritten } from '../terminal/stack-events.ts';
@@ -83,6 +83,12 @@ function createSlowness(afterMs: number): (reason: string | null) => string | nu
   };
 }
 
+/** Some process of the stack may start for minutes, while an activity fails. */
+function statusOf(stackLine: string | null, worst: Wait | null, waitingFor: string | null): string | null {
+  const wait = worst?.text ?? waitingFor;
+  return (worst?.hasFailed === true ? null : stackLine) ?? (wait && `waiting for ${wait}`);
+}
+
 const KEPT_EVENTS = 20;
 const REDRAW_MS = 500;
 const SHOWN_WAIT_MS = 2000;
@@ -100,9 +106,8 @@ function createLiveViewer(output: Output, { run, before, hint }: ViewerOptions):
     const { columns, rows } = output;
     const shown = asItRuns(progress, pending);
     const worst = worstWait(pending);
-    const isLasting = lasting(worst?.reason ?? null) !== null;
-    const reason = (isLasting ? worst?.text : null) ?? slow(shown.state?.waitingFor ?? null);
-    const status = stackLine ?? (reason === null ? null : `waiting for ${reason}`);
+    const lastingWait = lasting(worst?.reason ?? null) === null ? null : worst;
+    const status = statusOf(stackLine, lastingWait, slow(shown.state?.waitingFor ?? null));
     const text = renderLive({ run, ...shown, status, events, hint }, { columns, rows, colors: pc });
     const height = text.split('\n').length;
     // log-update keeps the lines below a change in place, so a frame of another height is drawn from scratch.

@@ -37,11 +37,12 @@ export function withPending<T extends Seen>(seen: T, pending: readonly PendingAc
   return { ...seen, phase: work.phase, waitingFor: `${work.words}${queue}${since}` };
 }
 
-interface Wait {
+export interface Wait {
   /** Constant while it lasts. */
   readonly reason: string;
   /** With the number of its attempt, once it has failed more than once. */
   readonly text: string;
+  readonly hasFailed: boolean;
 }
 
 /** Most urgent wait: a failure that is retried, or a missing worker. */
@@ -51,5 +52,9 @@ export function worstWait(pending: readonly PendingActivity[]): Wait | null {
   if (worst === undefined) return null;
   const { activity, attempt, lastFailure } = worst;
   const tried = lastFailure !== null && attempt > 2 ? `, attempt ${attempt}` : '';
-  return { reason: `${activity}: ${worst.reason}`, text: `${activity}${tried}: ${worst.reason}` };
+  return {
+    reason: `${activity}: ${worst.reason}`,
+    text: `${activity}${tried}: ${worst.reason}`,
+    hasFailed: tried !== '',
+  };
 }

@@ -42,6 +42,28 @@ test('a queue without a worker is told once it has lasted: a worker that is star
   expect(lines).toEqual(['waiting for initialise: no worker polls queue gpu']);
 });
 
+test('an activity that fails again and again is told once, with its attempt', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const lines: string[] = [];
+  const screen = { isTerminal: false, columns: 80, rows: 24, stream: process.stdout, errorLine: () => undefined };
+  const before = { file: null, state: null, steps: [] };
+  const viewer = createViewer({ ...screen, line: (text = '') => lines.push(text) }, { run: 'demo', before, hint: '' });
+  const failing = {
+    ...none,
+    activity: 'prepare',
+    queue: 'q',
+    since,
+    lastFailure: 'TypeError: x',
+    reason: 'last failure: x',
+  };
+  for (const attempt of [2, 3, 4, 5]) {
+    viewer.pending([{ ...failing, attempt }]);
+    vi.advanceTimersByTime(3000);
+  }
+  expect(lines).toEqual(['waiting for prepare, attempt 4: last failure: x']);
+});
+
 test.each([
   [0, 1, 'no worker runs workflows on queue q; start temper dev or temper worker'],
   [2, 1, 'the workers on queue q have not run it yet; they are busy or do not respond'],

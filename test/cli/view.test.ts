@@ -69,6 +69,15 @@ describe('the live view', () => {
     expect(renderLive(model, screen)).toBe('demo  starting\n\nwaiting for the Temporal server\nCtrl-C detaches');
   });
 
+  test('a wait of many words goes on in the next line', () => {
+    const status = `waiting for prepare, attempt 7: last failure: TypeError: ${'what to do '.repeat(9)}now`;
+    const shown = renderLive(
+      { run: 'demo', state: null, steps: [], status, events: [], hint: 'Ctrl-C detaches' },
+      screen,
+    );
+    expect(shown.split('\n').slice(2, -1).join(' ')).toBe(status);
+  });
+
   test('no line is wider than the terminal', () => {
     const model = {
       run: 'demo',

@@ -8,10 +8,11 @@ import { follow } from '../../cli/deploy/deploy.ts';
 import type { PendingActivity } from '../../operations/pending/pending-activity.ts';
 import { readPending } from '../../operations/pending/read-pending.ts';
 import { worstWait } from '../../operations/pending/under-way.ts';
+import { findRun } from '../../operations/show-run.ts';
 import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/names/queues.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { addDeployment } from '../outbound/deploy/made-deployment.ts';
-import { temporaryStore } from '../temporary-folder.ts';
+import { temporaryFolder, temporaryStore } from '../temporary-folder.ts';
 import { bed } from './bed.ts';
 import { createGate, eventually, STORE_ID, type StartedRun } from './harness.ts';
 
@@ -136,19 +137,24 @@ test('a GPU worker tells what it does with a step', async () => {
   });
 });
 
-test('a run that no worker decides is named', async () => {
+test('a run that no worker decides is named, also before its store has anything of it', async () => {
   await bed.play({}, async ({ client, input }) => {
+    const own = temporaryStore();
     const run = `unpolled-${randomUUID()}`;
     const taskQueue = `nobody/${run}`;
     const handle = await client.workflow.start('trainRun', {
-      workflowId: runWorkflowId(STORE_ID, run),
+      workflowId: runWorkflowId(await own.id(), run),
       taskQueue,
       args: [input],
     });
     const pending = await eventually(
-      () => readPending(serverOf(client), { store, run }, 2000),
+      () => readPending(serverOf(client), { store: own, run }, 2000),
       ({ length }) => length > 0,
     );
+    const env = { TEMPORAL_ADDRESS: inject('temporalAddress') };
+    const place = { project: temporaryFolder(), env, store: () => Promise.resolve(own) };
+    const shown = findRun(place as never, run).catch(String);
+    expect(await shown).toContain(`${run} has not begun; it waits for workflow: no worker runs workflows on queue`);
     await handle.terminate();
     expect(pending[0]).toMatchObject({ activity: 'workflow', queue: taskQueue, pollers: 0 });
     expect(worstWait(pending)?.text).toBe(
