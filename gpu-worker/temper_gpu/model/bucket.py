@@ -22,7 +22,7 @@ from huggingface_hub import constants
 
 from temper_gpu.contract import S3_NAMED, S3_SCHEME
 from temper_gpu.failures import TemperError
-from temper_gpu.model.hub import DESCRIPTION, FILES, LEFT_OUT, OnProgress, Snapshot
+from temper_gpu.model.hub import FILES, LEFT_OUT, OnProgress, Snapshot, unreported
 
 # Allowed file names: none that could lead outside the folder, or is hidden.
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
@@ -89,20 +89,11 @@ def resolve_revision(model: S3Model) -> str:
     return model.pin or _list(_client(model), model).pin
 
 
-def download_s3(model: S3Model, report: OnProgress = lambda done, total: None) -> Snapshot:
+def download_s3(model: S3Model, report: OnProgress = unreported, patterns: list[str] = FILES) -> Snapshot:
     """The model's files in the cache, downloaded where they are missing; what broke off is taken up where it ended.
 
     Raises TemperError BadConfig for what a person has to change, and EngineFailed where the server does not answer.
     """
-    return _download(model, FILES, report)
-
-
-def download_s3_description(model: S3Model) -> Snapshot:
-    """Config and tokenizer alone. Raises as `download_s3` does."""
-    return _download(model, DESCRIPTION, lambda done, total: None)
-
-
-def _download(model: S3Model, patterns: list[str], report: OnProgress) -> Snapshot:
     if model.pin is not None and _is_complete(model.pin):
         return Snapshot(_folder(model.pin), model.pin)
     client = _client(model)

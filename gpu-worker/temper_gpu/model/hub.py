@@ -36,6 +36,10 @@ LEFT_OUT = ["*/*", "consolidated*", "adapter_*"]
 OnProgress = Callable[[int, int], None]
 
 
+def unreported(done: int, total: int) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class HubModel:
     # OWNER/NAME
@@ -59,24 +63,26 @@ def parse_hub_model(text: str) -> HubModel:
     return HubModel(repository, revision or None)
 
 
-def download(model: HubModel, report: OnProgress = lambda done, total: None) -> Snapshot:
+def download(model: HubModel, report: OnProgress = unreported, files: list[str] = FILES) -> Snapshot:
     """The model's files in the cache, downloaded where they are missing; what broke off is taken up where it ended.
 
     Raises TemperError BadConfig for what a person has to change, and EngineFailed where the hub could not be reached.
     """
-    snapshot = _download(model, FILES, report)
-    if any(snapshot.folder.glob("*.safetensors")):
-        return snapshot
-    raise _not_loaded(
-        model,
-        "it has no .safetensors file (pickled weights are not loaded)",
-        "name a repository or revision that has one, or convert the model to a folder of your own",
-    )
-
-
-def download_description(model: HubModel) -> Snapshot:
-    """Config and tokenizer alone, a few megabytes. Raises as `download` does."""
-    return _download(model, DESCRIPTION, lambda done, total: None)
+    commit = find_commit(model)
+    with _explained(model):
+        place = snapshot_download(
+            model.repository, revision=commit, allow_patterns=files, ignore_patterns=LEFT_OUT, tqdm_class=_bar(report)
+        )
+    folder = Path(place)
+    if not (folder / "config.json").is_file():
+        raise _not_loaded(model, "it has no config.json", "name the repository of a model in transformers' format")
+    if files is FILES and not any(folder.glob("*.safetensors")):
+        raise _not_loaded(
+            model,
+            "it has no .safetensors file (pickled weights are not loaded)",
+            "name a repository or revision that has one, or convert the model to a folder of your own",
+        )
+    return Snapshot(folder, commit)
 
 
 def find_commit(model: HubModel) -> str:
@@ -96,17 +102,6 @@ def throttled(report: OnProgress, every_s: float) -> OnProgress:
             report(done, total)
 
     return limited
-
-
-def _download(model: HubModel, files: list[str], report: OnProgress) -> Snapshot:
-    commit = find_commit(model)
-    with _explained(model):
-        folder = snapshot_download(
-            model.repository, revision=commit, allow_patterns=files, ignore_patterns=LEFT_OUT, tqdm_class=_bar(report)
-        )
-    if (Path(folder) / "config.json").is_file():
-        return Snapshot(Path(folder), commit)
-    raise _not_loaded(model, "it has no config.json", "name the repository of a model in transformers' format")
 
 
 def _not_loaded(model: HubModel, reason: str, remedy: str) -> TemperError:

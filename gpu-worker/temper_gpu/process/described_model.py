@@ -17,10 +17,11 @@ class Found:
 
 
 def find(name: str, source: str | None) -> Found:
+    from temper_gpu.model.hub import DESCRIPTION
     from temper_gpu.model.models import BUILT_IN
-    from temper_gpu.model.sources import fetch_description
+    from temper_gpu.model.sources import fetch
 
-    snapshot = None if source is None else fetch_description(source)
+    snapshot = None if source is None else fetch(source, files=DESCRIPTION)
     if snapshot is not None:
         return Found(str(snapshot.folder), snapshot.commit)
     folder = source or BUILT_IN.get(name)

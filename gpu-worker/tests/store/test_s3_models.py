@@ -10,7 +10,8 @@ from huggingface_hub import constants
 
 from temper_gpu.failures import TemperError
 from temper_gpu.model import bucket
-from temper_gpu.model.bucket import S3Model, download_s3, download_s3_description, parse_s3_model, resolve_revision
+from temper_gpu.model.bucket import S3Model, download_s3, parse_s3_model, resolve_revision
+from temper_gpu.model.hub import DESCRIPTION
 from temper_gpu.model.models import POCKET_FOLDER, ModelLibrary
 from temper_gpu.store import resumed_read
 from temper_gpu.store.s3_client import S3Settings, create_client
@@ -81,7 +82,7 @@ def test_the_files_of_a_model_are_downloaded_once(model: S3Model, aws: pytest.Mo
 
 
 def test_a_changed_object_is_another_model_and_is_named(objects: Path, model: S3Model):
-    first = download_s3_description(model).commit
+    first = download_s3(model, patterns=DESCRIPTION).commit
     config = (objects / "config.json").read_bytes()
     # As long as before.
     upload(model, "config.json", config.replace(b": ", b" :", 1))
@@ -205,7 +206,7 @@ def test_programs_take_models_of_a_bucket(model: S3Model, cache: Path, capsys: p
     told = json.loads(capsys.readouterr().out)
     assert (told["refusal"], told["commit"]) == (None, resolve_revision(model))
     assert not list(cache.rglob("*.safetensors"))
-    assert download_s3_description(model).commit == told["commit"]
+    assert download_s3(model, patterns=DESCRIPTION).commit == told["commit"]
     assert answered("fetch_model", source=str(model)) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"commit": told["commit"]}
     assert list(cache.rglob("*.safetensors"))
