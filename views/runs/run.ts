@@ -6,7 +6,7 @@ import type { Advisory, RunView, LineageNode } from '../api/run-views.ts';
 import type { AttemptIndex, RunContext } from '../context/context.ts';
 import { findStall, usualSeconds, type FoundAdvisory } from './advisories.ts';
 import { requireHead, runCacheOf, type RunHead } from './run-cache.ts';
-import { COMPARED_ATTEMPTS, listAdvisories, readAdvisories } from './stored-advisories.ts';
+import { COMPARED_ATTEMPTS, listAdvisories, readNewestAttempts } from './stored-advisories.ts';
 import { viewRunRow, readForks } from './runs.ts';
 import { lastStepOf } from './curve.ts';
 
@@ -49,38 +49,37 @@ interface KnownAdvisories {
 
 const known = new WeakMap<RunHead['file'], KnownAdvisories>();
 
-/** With attempts to look at, as far as they are indexed. */
+/** With attempts to look at, as far as they are indexed. A stall first, if there is one. */
 async function viewAdvisories(context: Context, head: RunHead, updatedAt: string | null): Promise<Advisory[]> {
-  const { index, store, now } = context;
-  const steps = await runCacheOf(store).readSteps(head);
-  if (index === null) {
-    const found = await readAdvisories(store, { state: head.state, steps }, now());
-    return found.map(({ look: _look, ...advisory }) => ({ ...advisory, attempts: [] }));
-  }
+  const steps = await runCacheOf(context.store).readSteps(head);
   const progressAtMs = updatedAt === null ? null : Date.parse(updatedAt);
-  const stall = findStall(head.state, usualSeconds(steps), progressAtMs, now());
-  const lasting = await lastingAdvisories(index, head, steps);
-  return stall === null ? lasting : [await withAttempts(index, head.run, stall), ...lasting];
+  const stall = findStall(head.state, usualSeconds(steps), progressAtMs, context.now());
+  const lasting = await lastingAdvisories(context, head, steps);
+  return stall === null ? lasting : [await withAttempts(context, head.run, stall), ...lasting];
 }
 
 /** Those that change with steps alone: a page that is open asks again and again. */
 async function lastingAdvisories(
-  index: AttemptIndex,
+  context: Context,
   { run, file, state }: RunHead,
   steps: readonly StepSummary[],
 ): Promise<Advisory[]> {
-  const of = [state?.branch, state?.step, state?.adapterSha256, index.progress(run).indexed].join(' ');
+  const { index, store } = context;
+  const of = [state?.branch, state?.step, state?.adapterSha256, index?.progress(run).indexed].join(' ');
   const before = known.get(file);
   if (before?.of === of) return [...before.advisories];
   const newest = { kind: 'train', sort: 'newest', limit: COMPARED_ATTEMPTS } as const;
-  const found = await listAdvisories({ state, steps }, async () => (await index.search(run, newest)).rows);
-  const advisories = await Promise.all(found.map((advisory) => withAttempts(index, run, advisory)));
+  const found = await listAdvisories({ state, steps }, async () =>
+    index === null ? readNewestAttempts(store, state) : (await index.search(run, newest)).rows,
+  );
+  const advisories = await Promise.all(found.map((advisory) => withAttempts(context, run, advisory)));
   known.set(file, { of, advisories });
   return advisories;
 }
 
-async function withAttempts(index: AttemptIndex, run: string, { look, ...advisory }: FoundAdvisory): Promise<Advisory> {
-  const rows = look === null ? [] : (await index.search(run, { ...look, limit: SHOWN_ATTEMPTS })).rows;
+async function withAttempts({ index }: Context, run: string, { look, ...advisory }: FoundAdvisory): Promise<Advisory> {
+  const rows =
+    look === null || index === null ? [] : (await index.search(run, { ...look, limit: SHOWN_ATTEMPTS })).rows;
   return { ...advisory, attempts: rows.map(({ id }) => id) };
 }
 

@@ -1,4 +1,4 @@
-/** Advisories of a run from its files alone, without the index of attempts. */
+/** Advisories of a run, and the attempts that they compare as its files have them, without the index. */
 import { branchOfStep } from '../../core/names/lineage.ts';
 import type { RunState, StepSummary } from '../../core/contract/contract.ts';
 import { rolloutsKey, type StepPlace } from '../../store/layout.ts';
@@ -7,27 +7,14 @@ import { decodeWithoutNumbers } from '../../store/records/groups/trajectories.ts
 import type { Store } from '../../store/store.ts';
 import type { AttemptRow } from '../api/attempt-views.ts';
 import { attemptRows } from '../rows/attempt-row.ts';
-import { findStall, usualSeconds, type FoundAdvisory, byLevel, findAdvisories } from './advisories.ts';
-import { readProgressTime } from './progress-time.ts';
+import { byLevel, findAdvisories, type FoundAdvisory } from './advisories.ts';
 import { isNamedReward } from '../../core/rules/named-rewards.ts';
 import { findDominantReward, type RewardedAttempt } from './dominant-reward.ts';
 
-/** A stall first, if there is one. Empty for a run of which nothing is recorded yet. */
-export async function readAdvisories(
-  store: Store,
-  { state, steps }: { readonly state: RunState | null; readonly steps: readonly StepSummary[] },
-  nowMs: number,
-): Promise<FoundAdvisory[]> {
-  if (state === null) return [];
-  const lasting = await listAdvisories({ state, steps }, () => readNewestAttempts(store, state));
-  if (state.state !== 'running') return lasting;
-  const { atMs } = await readProgressTime(store, state.run, state);
-  const stall = findStall(state, usualSeconds(steps), atMs, nowMs);
-  return stall === null ? lasting : [stall, ...lasting];
-}
-
 /** At most `COMPARED_ATTEMPTS`, of groups that have a verdict. */
-export async function readNewestAttempts(store: Store, { run, step: last, lineage }: RunState): Promise<AttemptRow[]> {
+export async function readNewestAttempts(store: Store, state: RunState | null): Promise<AttemptRow[]> {
+  if (state === null) return [];
+  const { run, step: last, lineage } = state;
   const rows: AttemptRow[] = [];
   for (let step = last; step > 0 && rows.length < COMPARED_ATTEMPTS; step--) {
     const place = { run, branch: branchOfStep(lineage, step), step };
