@@ -56,7 +56,9 @@ const STARTED = join(programs.folder, 'started');
 beforeAll(async () => {
   programs.addShell(
     'python',
-    `if [ "$1" = -c ]; then echo missing:; else echo "$*" | sed 's/,/,\\n/g' > '${STARTED}'; fi`,
+    `if [ "$1" = -c ]; then echo missing:; exit; fi
+    if [ "$2" = temper_gpu.process ]; then set -- "$3" "$(cat)"; fi
+    echo "$*" | sed 's/,/,\\n/g' > '${STARTED}'`,
   );
   await fill(project);
 });
