@@ -7,7 +7,7 @@ import { until } from '../until.ts';
 
 const EXAMPLES = 40;
 const SUPERVISED = 6;
-const WARM = ['--warm-start', 'chats.jsonl', '--warm-start-steps', String(SUPERVISED), '--warm-start-turns', 'last'];
+const WARM = ['--warm-start', 'chats.jsonl', '--warm-start-steps', String(SUPERVISED), '--turns', 'last'];
 const SIZE = ['--steps', '9', '--groups-per-step', '2', '--group-size', '8', '--eval-scenarios', '4', '--seed', '5'];
 const LINE = ['--base-model', 'pocket', '--learning-rate', '0.005', ...SIZE, ...WARM];
 
