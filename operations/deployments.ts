@@ -1,5 +1,5 @@
 /** Operations on deployments. */
-import { DEPLOY_TARGETS, TARGET_FLAGS } from './deploy/target-flag-table.ts';
+import { DEPLOY_TARGETS, TARGET_FLAGS } from './target-flag-table.ts';
 import { CHECKPOINT_ARGUMENT, CHECKPOINT_HELP, type Flags } from './flags.ts';
 import { defineOperation, type FlagInput } from './operation.ts';
 
@@ -53,8 +53,8 @@ export const deploy = defineOperation({
   effect: 'changes',
   needsServer: true,
   button: { label: 'Deploy', on: 'checkpoint' },
-  says: async (input, place) => (await import('./deploy/start-deployment.ts')).sayDeployment(place, input),
-  run: async (input, place) => (await import('./deploy/start-deployment.ts')).deployCheckpoint(place, input),
+  says: async (input, place) => (await import('./start-deployment.ts')).sayDeployment(place, input),
+  run: async (input, place) => (await import('./start-deployment.ts')).deployCheckpoint(place, input),
   lines: async (shown) => {
     const { run, policy, target, id, place } = shown;
     if (shown.state !== 'deployed')

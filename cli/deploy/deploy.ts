@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WorkFailed } from '../../core/contract/failures.ts';
 import { deploymentWorkflowId } from '../../core/names/queues.ts';
-import { askDeployment, startDeployment } from '../../operations/deploy/start-deployment.ts';
+import { askDeployment, startDeployment } from '../../operations/start-deployment.ts';
 import { deploy } from '../../operations/deployments.ts';
 import { describeDeployment } from '../../operations/describe-deployment.ts';
 import { inputOf } from '../../operations/operation.ts';

@@ -14,7 +14,6 @@ import { isBuiltIn, sourceOfName } from '../../workers/base-models/base-model.ts
 import { knownModels } from '../../workers/base-models/known-models.ts';
 import { trainedBase } from '../../workers/config/loaded-base.ts';
 import type { Exported } from '../../workers/python/export-policy.ts';
-import type { ProjectPlace } from '../operation.ts';
 import type { BaseFacts, CardFacts, CardFormat } from './model-card.ts';
 
 /** Files that Python made of a policy: merged weights, or the format of another program. */
@@ -30,7 +29,7 @@ export async function readCardFacts(
   store: Store,
   policy: TrainedPolicy,
   { format, converted }: { readonly format: CardFormat; readonly converted: Converted | null },
-  { project, env }: ProjectPlace,
+  { project, env }: { readonly project: string; readonly env: Readonly<NodeJS.ProcessEnv> },
 ): Promise<CardFacts> {
   const { checkpoint, manifest, config, file } = policy;
   const { run, branch, step } = checkpoint;

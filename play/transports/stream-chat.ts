@@ -2,8 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { APIConnectionError, APIError, type OpenAI } from 'openai';
 import { TemperError } from '../../core/contract/failures.ts';
+import { MAX_ANSWER_BYTES } from '../../core/contract/wire-constants.ts';
 import { chatUrl, type EngineAddress } from '../connections/engine-connection.ts';
 import { readUsed } from '../connections/providers.ts';
+import type { Fetch } from './fetch.ts';
 import { createOpenAIClient } from './model-client.ts';
 
 export interface StreamedQuestion {
@@ -76,8 +78,29 @@ function clientOf(address: EngineAddress): OpenAI {
     fetchOptions: { redirect: 'manual' },
     defaultHeaders: { ...address.headers, ...(address.key === null && { authorization: null }) },
   } as const;
-  return createOpenAIClient(options, fetch);
+  return createOpenAIClient(options, boundedFetch);
 }
+
+const NEWLINE = 10;
+/** The client copies what it has of a line with each part that comes. */
+const MAX_LINE_BYTES = 4 * 1024 ** 2;
+const TOO_LONG = `an answer may have ${MAX_ANSWER_BYTES / 1024 ** 2} MiB, and a line of it ${MAX_LINE_BYTES / 1024 ** 2} MiB, it has more; lower the token limit`;
+
+/** The client itself sets no bound. */
+const boundedFetch: Fetch = async (url, init) => {
+  const response = await fetch(url, init);
+  let [bytes, ofLine] = [0, 0];
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const ended = chunk.lastIndexOf(NEWLINE) + 1;
+      bytes += chunk.byteLength;
+      ofLine = ended > 0 ? chunk.byteLength - ended : ofLine + chunk.byteLength;
+      if (bytes > MAX_ANSWER_BYTES || ofLine > MAX_LINE_BYTES) throw new TemperError('EngineFailed', TOO_LONG);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body?.pipeThrough(counted) ?? null, response);
+};
 
 const MOST_LENGTH = 500;
 

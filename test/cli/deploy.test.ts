@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { DEPLOY_OPTIONS, DEPLOY_TARGETS } from '../../core/contract/deploy.ts';
 import { deployCommand } from '../../cli/deploy/command.ts';
-import { planDeployment } from '../../operations/deploy/plan-deployment.ts';
+import { planDeployment } from '../../operations/plan-deployment.ts';
 import { deploy } from '../../operations/deployments.ts';
 import { inputOf } from '../../operations/operation.ts';
 import { modelName } from '../../outbound/deploy/targets/names.ts';

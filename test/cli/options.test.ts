@@ -10,7 +10,7 @@ import { planEval } from '../../cli/eval/plan-eval.ts';
 import { scenariosCommand } from '../../cli/scenarios/command.ts';
 import { planScenarios } from '../../cli/scenarios/plan-scenarios.ts';
 import { deployCommand } from '../../cli/deploy/command.ts';
-import { planDeployment } from '../../operations/deploy/plan-deployment.ts';
+import { planDeployment } from '../../operations/plan-deployment.ts';
 import { reviewCommand } from '../../cli/review/command.ts';
 import { planReview } from '../../cli/review/review.ts';
 import { serveCommand } from '../../cli/serve/command.ts';

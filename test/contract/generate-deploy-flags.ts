@@ -6,7 +6,7 @@ import { DEPLOY_OPTIONS, DEPLOY_TARGETS } from '../../core/contract/deploy.ts';
 import { GENERATED, kebabCase, kindOf, literal, plain, PLACEHOLDERS, unwrap } from './generate-flags.ts';
 
 export const DEPLOY_FLAGS_FILE = fileURLToPath(
-  new URL('../../operations/deploy/target-flag-table.ts', import.meta.url),
+  new URL('../../operations/target-flag-table.ts', import.meta.url),
 );
 export const DEPLOYMENT_PAGE = fileURLToPath(new URL('../../docs/deployment.md', import.meta.url));
 

@@ -152,3 +152,24 @@ test('a chat says which run shares its engine', async () => {
     text: "asking the engine of this project's local stack: run demo uses it, too, and may be slowed down by this chat",
   });
 });
+
+test.each([
+  ['one line', 'data: '],
+  ['many lines', chunk({ padding: 'x'.repeat(2 ** 16) })],
+])(
+  'an answer without end is given up: %s',
+  async (_, line) => {
+    const { server, env } = await hosted((response) => {
+      const part = line.repeat(2 ** 20 / line.length);
+      const pour = (): void => {
+        while (!response.destroyed && response.write(part));
+      };
+      response.on('drain', pour);
+      pour();
+    });
+    const text = 'an answer may have 256 MiB, and a line of it 4 MiB, it has more; lower the token limit';
+    expect(await ask({}, env)).toEqual([{ kind: 'error', text }]);
+    await vi.waitFor(() => expect(server.left).toBe(1), 60_000);
+  },
+  300_000,
+);

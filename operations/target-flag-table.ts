@@ -1,5 +1,5 @@
 /** Generated from the metadata of core/contract/ by test/contract/generate-flags.ts; a test compares. Do not edit. */
-import type { Flags } from '../flags.ts';
+import type { Flags } from './flags.ts';
 
 export const DEPLOY_TARGETS = [ 'huggingface', 'together', 'fireworks', 'wandb', 's3', 'vllm', 'ollama', 'server' ] as const;
 

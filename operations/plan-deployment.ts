@@ -1,16 +1,16 @@
 /** Plans a deployment from the flags and the store. */
-import { badConfig } from '../../core/contract/failures.ts';
-import { DEPLOY_OPTIONS, type DeployTargetName } from '../../core/contract/deploy.ts';
-import { requireTrainedName } from '../../core/names/policy-name.ts';
-import { PROOF_STAGE } from '../../outbound/deploy/run-stage.ts';
-import { requireTarget } from '../../outbound/deploy/targets.ts';
-import type { NewDeployment } from '../../store/records/production/deployments.ts';
-import { findTrainedPolicy, type TrainedPolicy } from '../../store/records/runs/find-policy.ts';
-import type { Store } from '../../store/store.ts';
-import { readCardFacts } from '../model-card/card-facts.ts';
-import { renderModelCard } from '../model-card/model-card.ts';
-import type { DeployInput } from '../deployments.ts';
-import type { ProjectPlace } from '../operation.ts';
+import { badConfig } from '../core/contract/failures.ts';
+import { DEPLOY_OPTIONS, type DeployTargetName } from '../core/contract/deploy.ts';
+import { requireTrainedName } from '../core/names/policy-name.ts';
+import { PROOF_STAGE } from '../outbound/deploy/run-stage.ts';
+import { requireTarget } from '../outbound/deploy/targets.ts';
+import type { NewDeployment } from '../store/records/production/deployments.ts';
+import { findTrainedPolicy, type TrainedPolicy } from '../store/records/runs/find-policy.ts';
+import type { Store } from '../store/store.ts';
+import { readCardFacts } from './model-card/card-facts.ts';
+import { renderModelCard } from './model-card/model-card.ts';
+import type { DeployInput } from './deployments.ts';
+import type { ProjectPlace } from './operation.ts';
 
 const PROMPTS = 8;
 const BASE_MODEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;

@@ -1,5 +1,5 @@
 /** Asks for a deployment and starts its workflow. */
-import { deploymentWorkflowId, outboundQueue, storeQueue } from '../../core/names/queues.ts';
+import { deploymentWorkflowId, outboundQueue, storeQueue } from '../core/names/queues.ts';
 import {
   deploymentId,
   readDeployment,
@@ -7,15 +7,15 @@ import {
   stateOfDeployment,
   type NewDeployment,
   type RecordedDeployment,
-} from '../../store/records/production/deployments.ts';
-import type { Store } from '../../store/store.ts';
-import { loadConfig } from '../../workers/config/config.ts';
-import { patiently, type TemporalClient } from '../../workers/connection/connection.ts';
-import type { deployCheckpoint as deployWorkflow } from '../../workflows/deploy.ts';
-import type { DeployInput } from '../deployments.ts';
-import { describeDeployment, type ShownDeployment } from '../describe-deployment.ts';
-import type { Place } from '../operation.ts';
-import { requireServer } from '../server.ts';
+} from '../store/records/production/deployments.ts';
+import type { Store } from '../store/store.ts';
+import { loadConfig } from '../workers/config/config.ts';
+import { patiently, type TemporalClient } from '../workers/connection/connection.ts';
+import type { deployCheckpoint as deployWorkflow } from '../workflows/deploy.ts';
+import type { DeployInput } from './deployments.ts';
+import { describeDeployment, type ShownDeployment } from './describe-deployment.ts';
+import type { Place } from './operation.ts';
+import { requireServer } from './server.ts';
 import { planDeployment } from './plan-deployment.ts';
 
 export async function sayDeployment(place: Place, input: DeployInput): Promise<string> {
