@@ -33,9 +33,9 @@ export async function deliverNext(
   const cursor = known ?? (from === 'now' ? cursorFromNow(snapshot) : NEW_CURSOR);
   const next = planDelivery(cursor, snapshot, outcome, target);
   if (next.kind === 'nothing') return false;
-  const keep = async (next: Cursor, failure: string | null = null): Promise<void> => {
+  const keep = async (kept: Cursor, failure: string | null = null): Promise<void> => {
     scope.checkFresh();
-    await writeCursor(store, run, target.name, { ...next, failure });
+    await writeCursor(store, run, target.name, { ...kept, failure });
   };
   scope.checkFresh();
   try {
