@@ -83,7 +83,7 @@ def library(**sources: str) -> ModelLibrary:
 def test_the_hub_is_asked_only_for_what_a_person_registered(monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
 
-    def download(model: HubModel, _tell: object) -> Snapshot:
+    def download(model: HubModel, *_: object) -> Snapshot:
         asked.append(str(model))
         return Snapshot(models.POCKET_FOLDER, "0" * 40)
 
@@ -104,7 +104,7 @@ def test_a_name_never_means_a_folder_here(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(TemperError, match="must be registered on this host"):
             library().get(name)
 
-    def download(model: HubModel, _tell: object) -> Snapshot:
+    def download(model: HubModel, *_: object) -> Snapshot:
         raise TemperError("BadConfig", f"asked the hub for {model}")
 
     monkeypatch.setattr(sources, "download", download)
