@@ -131,13 +131,17 @@ export class LiveFeed {
     }
   }
 
-  /** An activity that fails and is tried again changes nothing in the store. */
+  /**
+   * An activity that fails and is retried changes nothing in the store. All runs are asked about at once, so that a server
+   * that does not answer delays events by one time limit.
+   */
   async #readWaits(): Promise<void> {
     const { readWait } = this.#options;
     if (readWait === undefined || performance.now() < this.#waitsAt) return;
     this.#waitsAt = performance.now() + WAITS_EVERY_MS;
-    for (const run of new Set([...this.#live, ...this.#waits.keys()])) {
-      const wait = this.#live.includes(run) ? await readWait(run) : null;
+    const runs = new Set([...this.#live, ...this.#waits.keys()]);
+    const read = async (run: string) => [run, this.#live.includes(run) ? await readWait(run) : null] as const;
+    for (const [run, wait] of await Promise.all([...runs].map(read))) {
       if (wait === this.waitOf(run)) continue;
       if (wait === null) this.#waits.delete(run);
       else this.#waits.set(run, wait);

@@ -1,7 +1,7 @@
 /** Events that `temper ui` sends. */
 import { get, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LiveFeed } from '../../../cli/ui/live/live-feed.ts';
 import { streamEvents } from '../../../cli/ui/endpoints.ts';
 import { RunWatch } from '../../../cli/ui/live/run-watch.ts';
@@ -85,6 +85,22 @@ describe('the feed', () => {
     });
     await expect.poll(() => told.slice(0, 2), { timeout: 20_000 }).toEqual([null, 'attempt 1']);
     expect(new Set(asked)).toEqual(new Set(['demo']));
+  });
+
+  test('the server is asked about all runs at once', async () => {
+    const store = await writeFixtureRun(temporaryProject(), { steps: 2, state: { state: 'running' } });
+    await writeFixtureRun(temporaryProject(), { run: 'other', state: { state: 'running' }, storeUri: store.uri });
+    const asked = new Set<string>();
+    const readWait = (run: string): Promise<null> => {
+      asked.add(run);
+      // Nobody is answered before all have asked.
+      return vi.waitFor(() => (expect(asked.size).toBe(2), null), 10_000);
+    };
+    const views = await openViewContext(store, { env: { TEMPER_CACHE: temporaryProject() } });
+    const feed = new LiveFeed(views, { everyMs: 10, readWait });
+    onTestFinished(() => feed.close());
+    feed.listen(() => undefined);
+    await expect.poll(() => [...asked].toSorted(), { timeout: 20_000 }).toEqual(['demo', 'other']);
   });
 
   test('tells each client which run has changed, and the rows of all runs', async () => {
