@@ -36,7 +36,14 @@ export interface PythonOptions extends InstallOptions {
 export const TORCH_LOCKS = ['requirements-torch.lock', 'requirements-torch-cpu.lock'] as const;
 const NEEDED = ['torch', 'transformers', 'safetensors', 'temporalio', 'starlette', 'uvicorn', 'orjson', 'uvloop'];
 /** Modules that the GPU worker imports, too: loaded once, they are kept compiled in the environment. */
-const SLOW_TO_COMPILE = ['transformers.modeling_utils', 'torch._dynamo'];
+const SLOW_TO_COMPILE = [
+  'transformers.modeling_utils',
+  'transformers.models.auto.modeling_auto',
+  'transformers.models.auto.tokenization_auto',
+  'pydantic.fields',
+  'starlette.responses',
+  'torch._dynamo',
+];
 
 export async function openPythonEnvironment(options: PythonOptions): Promise<PythonEnvironment> {
   if (options.env.TEMPER_PYTHON) return explicitPython(options.env.TEMPER_PYTHON, NEEDED);
@@ -80,9 +87,14 @@ async function makeEnvironment(
   await installTorch({ default: standard!, cpu: cpu! }, place);
   await installRequirements(requirementFile('requirements.lock', options), place);
   progress.report('checking that the packages load');
-  const loads = ['-c', `import ${[...NEEDED, ...SLOW_TO_COMPILE].join(', ')}`];
+  await loadOnce(place.python, [...NEEDED, ...SLOW_TO_COMPILE], options);
+}
+
+async function loadOnce(python: string, modules: readonly string[], { env }: PythonOptions): Promise<void> {
   // An image for containers often sets the variable: each start would compile the packages again, for half of its time.
-  const loading = runCommand(place.python, loads, { env: { ...options.env, PYTHONDONTWRITEBYTECODE: '' } });
+  const loading = runCommand(python, ['-c', `import ${modules.join(', ')}`], {
+    env: { ...env, PYTHONDONTWRITEBYTECODE: '' },
+  });
   await requireSuccess('loading the installed Python packages', loading);
 }
 
@@ -123,6 +135,8 @@ export async function installDevTools(environment: PythonEnvironment, options: P
     const add = async () => {
       const uv = await openUv(await findInterpreter(options.env, !own), own, progress, options);
       await installRequirements(file, { uv, python, progress, accelerated: false });
+      // transformers imports its accelerate wherever that is installed.
+      await loadOnce(python, ['peft'], options);
       writeFileSync(marker, '');
     };
     const onWait = () => progress.report('waiting for another process that installs Python packages');
