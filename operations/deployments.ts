@@ -52,6 +52,7 @@ export const deploy = defineOperation({
   flags: DEPLOY_FLAGS,
   effect: 'changes',
   needsServer: true,
+  sendsKey: true,
   button: { label: 'Deploy', on: 'checkpoint' },
   says: async (input, place) => (await import('./start-deployment.ts')).sayDeployment(place, input),
   run: async (input, place) => (await import('./start-deployment.ts')).deployCheckpoint(place, input),

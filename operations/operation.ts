@@ -74,6 +74,8 @@ export interface Operation<
   readonly needsServer?: boolean;
   /** For command lines and scripts alone, because it reads or writes where its input says. */
   readonly isLocal?: boolean;
+  /** Sends a key of a worker's environment where its input says. No agent may ask for it: agents read what models wrote. */
+  readonly sendsKey?: boolean;
   readonly button?: Button;
   /** Says what would happen, or throws why it cannot: `temper ui` asks before it acts. */
   says?(input: Input<F, A>, place: Where): Promise<string | Plan>;
@@ -112,9 +114,14 @@ export function listOperations(operations: Readonly<Record<string, Operation>>):
   return Object.values(operations).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Whether a program that is not this project's command line may ask for it: a page, or an agent over MCP. Views answer reads. */
+/** Whether somebody who is not at this project's command line may ask for it. Views answer reads. */
 export function isRemoteAction({ effect, isLocal }: Pick<Operation, 'effect' | 'isLocal'>): boolean {
   return effect !== 'reads' && isLocal !== true;
+}
+
+/** Whether an agent may ask for it over MCP. */
+export function isAgentAction(operation: Pick<Operation, 'effect' | 'isLocal' | 'sendsKey'>): boolean {
+  return isRemoteAction(operation) && operation.sendsKey !== true;
 }
 
 /** A member of an input: the flag that it is given by, or the argument, whose flag is null. */

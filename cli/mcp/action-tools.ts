@@ -2,7 +2,7 @@
 import { OPERATIONS } from '../../operations/index.ts';
 import {
   fieldsOf,
-  isRemoteAction,
+  isAgentAction,
   listOperations,
   type Field,
   type Operation,
@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<Field['kind'], object>> = {
 };
 
 export const ACTION_TOOLS: readonly ActionTool[] = listOperations(OPERATIONS)
-  .filter(isRemoteAction)
+  .filter(isAgentAction)
   .map((operation) => ({
     name: operation.name.replaceAll(' ', '_'),
     description: [operation.summary, ...(operation.details ?? [])].join('\n'),

@@ -65,6 +65,8 @@ test('only with --allow-actions can an agent act, by the rules of the command li
   expect([refused.isError, refused.content]).toEqual([true, [{ type: 'text', text: 'there is no tool pause' }]]);
   const client = await connect(project, '.temper/store', '--allow-actions');
   const { tools } = await client.listTools();
+  // It sends a key where its input says.
+  expect(tools.map(({ name }) => name)).not.toContain('deploy');
   const rollback = tools.find(({ name }) => name === 'rollback');
   expect(rollback?.inputSchema).toMatchObject({
     properties: { run: { type: 'string' }, step: { type: 'integer', minimum: 0 }, set: { type: 'array' } },

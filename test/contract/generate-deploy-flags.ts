@@ -5,9 +5,7 @@ import { z } from 'zod';
 import { DEPLOY_OPTIONS, DEPLOY_TARGETS } from '../../core/contract/deploy.ts';
 import { GENERATED, kebabCase, kindOf, literal, plain, PLACEHOLDERS, unwrap } from './generate-flags.ts';
 
-export const DEPLOY_FLAGS_FILE = fileURLToPath(
-  new URL('../../operations/target-flag-table.ts', import.meta.url),
-);
+export const DEPLOY_FLAGS_FILE = fileURLToPath(new URL('../../operations/target-flag-table.ts', import.meta.url));
 export const DEPLOYMENT_PAGE = fileURLToPath(new URL('../../docs/deployment.md', import.meta.url));
 
 const NAMES = [...new Set(DEPLOY_TARGETS.flatMap((target) => Object.keys(DEPLOY_OPTIONS[target].shape)))];
@@ -34,7 +32,7 @@ export function generateDeployFlags(): string {
     return `  ${literal(flag)}: ${literal(given)},`;
   });
   return `${GENERATED}
-import type { Flags } from '../flags.ts';
+import type { Flags } from './flags.ts';
 
 export const DEPLOY_TARGETS = ${literal(DEPLOY_TARGETS)} as const;
 

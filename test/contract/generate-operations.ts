@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { listCommands } from '../../cli/commands.ts';
 import { OPERATIONS } from '../../operations/index.ts';
-import { fieldsOf, isRemoteAction, type Operation } from '../../operations/operation.ts';
+import { fieldsOf, isAgentAction, isRemoteAction, type Operation } from '../../operations/operation.ts';
 import { literal } from './generate-flags.ts';
 
 export const COMMAND_TABLE_FILE = fileURLToPath(new URL('../../cli/command-table.ts', import.meta.url));
@@ -32,7 +32,8 @@ function rowOf([key, operation]: readonly [string, Operation]): string {
     return [field.isRequired ? repeated : `[${repeated}]`];
   });
   const command = ['temper', operation.name, ...words].join(' ');
-  return `| \`${command}\` | \`${key}\` | ${isRemoteAction(operation) ? 'UI, MCP' : '–'} | ${operation.summary} |`;
+  const also = isAgentAction(operation) ? 'UI, MCP' : isRemoteAction(operation) ? 'UI' : '–';
+  return `| \`${command}\` | \`${key}\` | ${also} | ${operation.summary} |`;
 }
 
 export async function generateCommandTable(): Promise<string> {
