@@ -1,6 +1,7 @@
 """The worker's command line: its settings as JSON. Imports nothing heavy: `--help` and bad usage answer at once."""
 
 import argparse
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,9 @@ def read_settings(text: str) -> GpuWorkerSettings:
 
 def describe_invalid(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}; correct it"
+    place = ".".join(map(str, first["loc"])) or "all of it"
+    # Shortened: the input may be long, and hold prompts.
+    return f"{place}: {first['msg']}, got {reprlib.repr(first['input'])}; correct it"
 
 
 def exit_code(error: TemperError) -> int:

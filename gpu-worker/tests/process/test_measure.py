@@ -160,3 +160,11 @@ def test_answers_without_text_explain_nothing(deployment: Deployment, capsys: py
     empty = {"promptTokenIds": [65], "text": "", "scores": None, "hasEnded": False}
     assert answered("measure", **deployment.place, answers=[empty], device="cpu") == 2
     assert "must hold text, but all are empty" in capsys.readouterr().err
+
+
+def test_an_input_of_another_form_is_told_without_its_prompts(capsys: pytest.CaptureFixture[str]):
+    wrong = {"promptTokenIds": [65], "text": "a long prompt " * 500, "scores": None}
+    assert answered("measure", store="file:///s", policy="demo@1", answers=[wrong]) == 2
+    told = capsys.readouterr().err
+    assert "BadConfig: the input of measure must be right, but answers.0.hasEnded: Field required" in told
+    assert len(told) < 300
