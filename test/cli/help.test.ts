@@ -39,6 +39,12 @@ test('help of a command: what it does, its usage, details, flags and examples', 
   `);
 });
 
+test('temper --help has a line for each command, below one of its headings', async () => {
+  const { stdout } = await runCli(temporaryFolder(), ['--help']);
+  const listed = stdout.split('\n').flatMap((line) => /^  ([a-z-]+) +[a-z]/.exec(line)?.[1] ?? []);
+  expect(listed.toSorted()).toEqual(COMMANDS.map(({ name }) => name).toSorted());
+});
+
 describe.each(ALL)('temper $name', ({ name, summary, details = [], examples = [], flags }) => {
   test('--help and temper help print its help and where the glossary is, without its arguments', async () => {
     const folder = temporaryFolder();
