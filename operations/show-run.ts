@@ -1,5 +1,5 @@
 import type { LeagueScore, RunConfig, RunState, StepSummary } from '../core/contract/contract.ts';
-import { WorkFailed } from '../core/contract/failures.ts';
+import { TemperError, WorkFailed } from '../core/contract/failures.ts';
 import { describeLineage } from '../core/names/lineage.ts';
 import type { Agreement } from '../core/numbers/agreement.ts';
 import { describeRoles } from '../core/reports/describe-config.ts';
@@ -36,8 +36,10 @@ const SERVER_WITHIN_MS = 2000;
 
 export async function findRun(place: Place, run: string): Promise<FoundRun> {
   const store = await place.store();
-  const file = await requireRunFile(store, run).catch(async (error: Error) => {
-    throw (await whyNotBegun(place, store, run)) ?? error;
+  const file = await requireRunFile(store, run).catch(async (error: unknown) => {
+    // A store that is damaged or does not answer is no run that has not begun.
+    const isUnknown = error instanceof TemperError && error.type === 'BadConfig';
+    throw (isUnknown ? await whyNotBegun(place, store, run) : null) ?? error;
   });
   const view = await viewRun({ store, now: Date.now, index: null }, run);
   const { row, state } = view;

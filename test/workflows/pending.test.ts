@@ -10,6 +10,7 @@ import { readPending } from '../../operations/pending/read-pending.ts';
 import { worstWait } from '../../operations/pending/under-way.ts';
 import { findRun } from '../../operations/show-run.ts';
 import { deploymentWorkflowId, outboundQueue, runWorkflowId } from '../../core/names/queues.ts';
+import { runKey } from '../../store/layout.ts';
 import type { TemporalClient } from '../../workers/connection/connection.ts';
 import { addDeployment } from '../outbound/deploy/made-deployment.ts';
 import { temporaryFolder, temporaryStore } from '../temporary-folder.ts';
@@ -153,8 +154,10 @@ test('a run that no worker decides is named, also before its store has anything 
     );
     const env = { TEMPORAL_ADDRESS: inject('temporalAddress') };
     const place = { project: temporaryFolder(), env, store: () => Promise.resolve(own) };
-    const shown = findRun(place as never, run).catch(String);
-    expect(await shown).toContain(`${run} has not begun; it waits for workflow: no worker runs workflows on queue`);
+    const shown = () => findRun(place as never, run).catch(String);
+    expect(await shown()).toContain(`${run} has not begun; it waits for workflow: no worker runs workflows on queue`);
+    await own.replace(runKey(run), new TextEncoder().encode('{'));
+    expect(await shown()).toContain(`${runKey(run)} is not valid JSON`);
     await handle.terminate();
     expect(pending[0]).toMatchObject({ activity: 'workflow', queue: taskQueue, pollers: 0 });
     expect(worstWait(pending)?.text).toBe(
