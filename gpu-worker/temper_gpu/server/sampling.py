@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, fie
 from temper_gpu.engine.interface import UNCHANGED, Distribution, Generation, GenerationRequest, OnToken, TextModel
 from temper_gpu.server.bodies import Body, flag, number, whole
 
-MAX_CHOICES, MAX_STOPS, MAX_BIASES, MAX_TOP_LOGPROBS = 64, 16, 1024, 20
+MAX_MODEL_NAME, MAX_CHOICES, MAX_STOPS, MAX_BIASES, MAX_TOP_LOGPROBS = 256, 64, 16, 1024, 20
 
 
 def few(value: Any) -> tuple[Any, ...]:
@@ -38,7 +38,11 @@ def is_bias(entry: tuple[str, Any]) -> bool:
 class Sampling(Body):
     """Parameters that chats and completions share."""
 
-    model: str = Field(min_length=1, max_length=256, description="the name of a base model, or a policy `run@step`")
+    model: str = Field(
+        min_length=1,
+        max_length=MAX_MODEL_NAME,
+        description=f"the name of a base model, or a policy `run@step`, in at most {MAX_MODEL_NAME} characters",
+    )
     max_tokens: int | None = whole(None, 1, 1 << 31, "; default: 1024 for chats, 16 for completions")
     temperature: float = number(1.0, 0, 2, ", but none below 0.001 besides 0 (the likeliest token); default 1")
     top_p: float = number(1.0, 0, 1)

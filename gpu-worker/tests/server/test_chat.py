@@ -117,6 +117,7 @@ def test_what_is_to_be_told_and_what_ends_an_answer_is_read():
         ({"temprature": 1}, "temprature must be one"),
         ({"model": ""}, "model must be the name of a base model"),
         ({"model": 7}, "model must be the name of .*, got 7; change it"),
+        ({"model": "a" * 257}, "model must be .*, in at most 256 characters, got"),
         ({"messages": []}, "at least one"),
         ({"messages": "hello"}, "messages must be"),
         ({"messages": [{"role": "wizard", "content": ""}]}, "role of message 0 .*wizard"),
