@@ -1,8 +1,9 @@
 /** `temper deploy` on a Temporal server, with a worker and a stand-in of the Hugging Face hub. */
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 
+import { openProject } from '../../cli/project.ts';
 import { deploymentWorkflowId, storeQueue } from '../../core/names/queues.ts';
 import { openStore } from '../../store/bytes/open-store.ts';
 import { listDeployments } from '../../store/records/production/deployments.ts';
@@ -75,6 +76,17 @@ test('temper deploy starts the workflow or joins it, follows it, and deploys aga
     { options: { repo: 'me/open', public: true }, proof: null, place: `${hub.url}/me/open` },
   ]);
   expect((await run('deploy', 'list')).stdout).toContain('same-bytes');
+  // A script does not wait for the worker.
+  vi.stubEnv('TEMPORAL_ADDRESS', env.TEMPORAL_ADDRESS);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { deploy, deployList } = openProject({ folder: project });
+  const input = { checkpoint: 'demo@2', to: 'huggingface', repo: 'me/script', baseModel: 'base/model' } as const;
+  expect(await deploy(input)).toMatchObject({ policy: 'demo@2', state: 'running' });
+  await expect
+    .poll(async () => (await deployList({ run: 'demo' })).at(-1)?.state, { timeout: 300_000 })
+    .toBe('deployed');
+  expect(await deploy(input)).toMatchObject({ state: 'deployed' });
+  expect(hub.repos.get('me/script')?.commits).toHaveLength(2);
 });
 
 test('a deployment that fails says in which stage and why', async () => {

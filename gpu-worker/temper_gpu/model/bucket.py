@@ -113,7 +113,7 @@ def download_s3(model: S3Model, report: OnProgress = unreported, patterns: list[
             _note_contents(listing, is_whole=False)
             counter = _Counter(report, sum(file.num_bytes for file in wanted))
             _fetch_all(_Fetch(client, model, snapshot.folder, counter), wanted)
-            if patterns is FILES:
+            if patterns == FILES:
                 _note_contents(listing, is_whole=True)
     return snapshot
 
@@ -126,7 +126,8 @@ def _is_complete(pin: str) -> bool:
     noted, folder = _read_contents(pin), _folder(pin)
     try:
         files = noted["files"].items()
-        return noted.get("is_whole", False) and all((folder / name).stat().st_size == size for name, (size, _) in files)
+        is_whole = noted.get("is_whole", False) and bool(files)
+        return is_whole and all((folder / name).stat().st_size == size for name, (size, _) in files)
     except FileNotFoundError:
         return False
 

@@ -76,7 +76,7 @@ def download(model: HubModel, report: OnProgress = unreported, files: list[str] 
     folder = Path(place)
     if not (folder / "config.json").is_file():
         raise _not_loaded(model, "it has no config.json", "name the repository of a model in transformers' format")
-    if files is FILES and not any(folder.glob("*.safetensors")):
+    if files == FILES and not any(folder.glob("*.safetensors")):
         raise _not_loaded(
             model,
             "it has no .safetensors file (pickled weights are not loaded)",
