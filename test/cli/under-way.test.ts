@@ -24,13 +24,19 @@ test.each([
   expect(withPending(seen, pending)).toBe(seen);
 });
 
-test('a queue without a worker is told once it has lasted: a worker that is starting polls soon', () => {
+/** The lines that a viewer off a terminal prints, on a clock of the test. */
+function openViewer() {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const lines: string[] = [];
   const screen = { isTerminal: false, columns: 80, rows: 24, stream: process.stdout, errorLine: () => undefined };
   const before = { file: null, state: null, steps: [] };
   const viewer = createViewer({ ...screen, line: (text = '') => lines.push(text) }, { run: 'demo', before, hint: '' });
+  return { viewer, lines };
+}
+
+test('a queue without a worker is told once it has lasted: a worker that is starting polls soon', () => {
+  const { viewer, lines } = openViewer();
   const pending = [{ ...none, activity: 'initialise', queue: 'gpu', since, reason: 'no worker polls queue gpu' }];
   viewer.pending(pending);
   vi.advanceTimersByTime(4000);
@@ -43,12 +49,7 @@ test('a queue without a worker is told once it has lasted: a worker that is star
 });
 
 test('an activity that fails again and again is told once, with its attempt', () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const lines: string[] = [];
-  const screen = { isTerminal: false, columns: 80, rows: 24, stream: process.stdout, errorLine: () => undefined };
-  const before = { file: null, state: null, steps: [] };
-  const viewer = createViewer({ ...screen, line: (text = '') => lines.push(text) }, { run: 'demo', before, hint: '' });
+  const { viewer, lines } = openViewer();
   const failing = {
     ...none,
     activity: 'prepare',
